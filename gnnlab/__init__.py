@@ -1,0 +1,26 @@
+"""gnnlab: learn and measure how graph neural networks get their data and do their sums.
+
+The names below the package are those of PyTorch Geometric. Subpackages are imported when they are first used (PEP 562), so
+`import gnnlab; gnnlab.data.Data` works and `import gnnlab` stays cheap.
+"""
+
+from importlib import import_module
+from typing import Any
+
+from gnnlab._version import __version__
+
+__all__ = ["__version__", "seed_everything"]
+
+_SUBPACKAGES = ("bench", "data", "datasets", "files", "io", "kernels", "loader", "profile", "sparse", "typing", "utils")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBPACKAGES:
+        return import_module(f"gnnlab.{name}")
+    if name == "seed_everything":
+        return import_module("gnnlab.seed").seed_everything
+    raise AttributeError(f"module 'gnnlab' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_SUBPACKAGES])

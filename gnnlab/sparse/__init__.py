@@ -1,0 +1,1 @@
+"""TEMPORARY docstring: one line that says what this layer holds."""
