@@ -1,17 +1,32 @@
 """gnnlab: learn and measure how graph neural networks get their data and do their sums.
 
-The names below the package are those of PyTorch Geometric. Subpackages are imported when they are first used (PEP 562), so
-`import gnnlab; gnnlab.data.Data` works and `import gnnlab` stays cheap.
+The names below the package are those of PyTorch Geometric. Subpackages are imported when they are
+first used (PEP 562), so `import gnnlab; gnnlab.data.Data` works and `import gnnlab` stays cheap.
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gnnlab._version import __version__
 
+if TYPE_CHECKING:
+    from gnnlab.seed import seed_everything
+
 __all__ = ["__version__", "seed_everything"]
 
-_SUBPACKAGES = ("bench", "data", "datasets", "files", "io", "kernels", "loader", "profile", "sparse", "typing", "utils")
+_SUBPACKAGES = (
+    "bench",
+    "data",
+    "datasets",
+    "files",
+    "io",
+    "kernels",
+    "loader",
+    "profile",
+    "sparse",
+    "typing",
+    "utils",
+)
 
 
 def __getattr__(name: str) -> Any:
