@@ -141,6 +141,7 @@ def execute(path: Path, size: Size) -> Result:
                 record_timing=False,
                 store_widget_state=False,
                 coalesce_streams=True,
+                extra_arguments=["--log-level=ERROR"],  # no advice on how kernels are reached
             ).execute()
         except CellExecutionError as error:
             status, note = "FAILED", f"{error.ename}: {error.evalue}"
