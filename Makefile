@@ -13,7 +13,8 @@ NOTEBOOK ?=
 BENCH ?= all
 
 BIN := .venv/bin
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# Doubly quiet: errors only.
+INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt
 ONLY = $(if $(strip $(NOTEBOOK)),--only $(NOTEBOOK))
 NOTEBOOKS = $(if $(strip $(NOTEBOOK)),$(NOTEBOOK:%=notebooks/%*.ipynb),notebooks)
 
