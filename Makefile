@@ -113,7 +113,7 @@ REACHED = ( $(PYTHON) -c 'import signal, sys, urllib.request as r; signal.alarm(
 	      --no-build-isolation --no-deps --wheel-dir build/wheels $$name >build/$$name.log 2>&1 \
 	    && echo "   $$name is built" ) & \
 	done; wait
-	@$(INSTALL) --no-deps build/wheels/torch_scatter-*.whl build/wheels/torch_sparse-*.whl \
+	@$(INSTALL) --no-deps --no-index --find-links build/wheels torch-scatter torch-sparse \
 	  && $(BIN)/python -c 'import torch_scatter, torch_sparse' || { \
 	  echo 'torch-scatter and torch-sparse could not be built or imported: see build/torch-*.log'; \
 	  echo 'They need a C++ compiler and the headers of Python. If pip kept wheels made for another torch,'; \
