@@ -1,24 +1,18 @@
 """The report that a person opens: `index.html`, and beside it each executed notebook as a page."""
 
-import os
-import platform
 import re
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
-import psutil
-import torch
 from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 
-PACKAGES = ("gnnlab", "torch", "numpy", "numba", "torch-geometric", "torch-sparse", "torch-scatter")
-"""The distributions whose versions a report names."""
+from gnnlab.profile import machine
 
 
 @dataclass(frozen=True)
@@ -45,36 +39,10 @@ class Result:
         return f"{self.status}  {self.name}: {self.note}"
 
 
-def machine_facts() -> dict[str, str]:
-    """What a reader needs to judge a figure: date, machine, versions, commit."""
-    cuda = torch.cuda.is_available()
-    facts = {
-        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-        "processor": f"{_processor()}, {os.cpu_count()} logical cores",
-        "memory": f"{psutil.virtual_memory().total / 2**30:.1f} GiB",
-        "GPU": torch.cuda.get_device_name() if cuda else "none used",
-        "Python": platform.python_version(),
-    }
-    facts |= {package: _version(package) for package in PACKAGES}
-    facts["commit"] = _commit()
-    return facts
-
-
-def _processor() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        found = re.search(r"^model name\s*:\s*(.+)$", cpuinfo.read_text(), re.MULTILINE)
-        if found:
-            return found.group(1)
-    return platform.processor() or "unknown"
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
+def facts() -> list[tuple[str, ...]]:
+    """What a reader needs to judge a figure: date, commit, machine and versions."""
+    date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return [("date", date), ("commit", _commit()), *machine().table()[1:]]
 
 
 def _commit() -> str:
@@ -124,13 +92,11 @@ def write_report(results: Sequence[Result], folder: Path, size: str) -> Path:
             f"</small></td><td>{result.status}</td><td>{seconds}</td>"
             f"<td>{escape(result.note)}</td></tr>"
         )
-    facts = "\n".join(
-        f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>"
-        for name, value in machine_facts().items()
-    )
+    known = [f"<tr><th>{escape(name)}</th><td>{escape(fact)}</td></tr>" for name, fact in facts()]
     index = folder / "index.html"
     index.write_text(
-        PAGE.format(size=escape(size), rows="\n".join(rows), facts=facts), encoding="utf-8"
+        PAGE.format(size=escape(size), rows="\n".join(rows), facts="\n".join(known)),
+        encoding="utf-8",
     )
     return index
 

@@ -17,7 +17,7 @@ from gnnlab.bench.notebooks import (
     read_notebook,
     write_notebook,
 )
-from gnnlab.bench.report import machine_facts
+from gnnlab.bench.report import facts
 
 
 def make_notebook(*cells: str, quick: dict | None = None, requires: list | None = None):
@@ -194,11 +194,10 @@ def test_a_quick_copy_has_the_quick_values_and_no_outputs(tmp_path):
     assert any(cell.source.endswith("N = 5") for cell in read_notebook(copy).cells)
 
 
-def test_machine_facts_name_the_versions_a_figure_depends_on():
-    facts = machine_facts()
-    assert facts["torch"] != "not installed"
-    assert facts["gnnlab"] != "not installed"
-    assert {"date", "system", "processor", "memory", "GPU", "Python", "commit"} <= facts.keys()
+def test_the_report_names_what_a_figure_depends_on():
+    known = dict(facts())
+    assert {"date", "commit", "CPU", "cores", "memory", "python", "gnnlab", "torch"} <= known.keys()
+    assert all(known.values())
 
 
 def test_the_command_lists_what_it_knows_and_refuses_what_it_does_not(capsys):
