@@ -108,15 +108,18 @@ REACHED = ( $(PYTHON) -c 'import signal, sys, urllib.request as r; signal.alarm(
 	@echo '   has kept the wheels. `make test TORCH_SPARSE=0` goes without them.'
 	@$(INSTALL) setuptools wheel
 	@rm -rf build/wheels && mkdir -p build
-	@for name in torch-scatter torch-sparse; do \
+	@jobs=; for name in torch-scatter torch-sparse; do \
 	  ( $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --constraint constraints.txt \
 	      --no-build-isolation --no-deps --wheel-dir build/wheels $$name >build/$$name.log 2>&1 \
-	    && echo "   $$name is built" ) & \
-	done; wait
-	@$(INSTALL) --no-deps --no-index --find-links build/wheels torch-scatter torch-sparse \
+	    && echo "   $$name is built" ) & jobs="$$jobs $$!"; \
+	done; \
+	built=yes; for job in $$jobs; do wait $$job || built=no; done; \
+	[ $$built = yes ] \
+	  && $(INSTALL) --no-deps --no-index --find-links build/wheels torch-scatter torch-sparse \
 	  && $(BIN)/python -c 'import torch_scatter, torch_sparse' || { \
 	  echo 'torch-scatter and torch-sparse could not be built or imported: see build/torch-*.log'; \
 	  echo 'They need a C++ compiler and the headers of Python. If pip kept wheels made for another torch,'; \
-  echo '$(BIN)/pip cache remove "torch_s*" drops them. To do without: make test TORCH_SPARSE=0'; \
+	  echo '$(BIN)/python -m pip cache remove "torch_s*" drops them.'; \
+	  echo 'To do without them: make test TORCH_SPARSE=0'; \
 	  exit 1; }
 	@touch $@

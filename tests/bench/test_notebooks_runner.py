@@ -1,5 +1,8 @@
 """The notebook runner, on notebooks of a few lines."""
 
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
@@ -192,6 +195,24 @@ def test_a_quick_copy_has_the_quick_values_and_no_outputs(tmp_path):
     assert copy == tmp_path / "quick" / "01_a.ipynb"
     assert printed(read_notebook(copy)) == ""
     assert any(cell.source.endswith("N = 5") for cell in read_notebook(copy).cells)
+
+
+def test_nbmake_runs_quick_copies_and_writes_nothing_back(tmp_path):
+    folder = tmp_path / "notebooks"
+    folder.mkdir()
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    shutil.copy(Path(__file__).parents[2] / "notebooks" / "conftest.py", folder)
+    paths = [
+        save(folder, "01_quick", "assert N == 5", quick={"N": 5}),
+        save(folder, "02_needs", requires=["no_such_module"]),
+        save(folder, "03_wrong", "raise KeyError"),
+    ]
+    before = [path.read_bytes() for path in paths]
+    command = [sys.executable, "-m", "pytest", "--nbmake", "-rs", "notebooks"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "1 failed, 1 passed, 1 skipped" in done.stdout
+    assert "needs no_such_module" in done.stdout
+    assert [path.read_bytes() for path in paths] == before
 
 
 def test_the_report_names_what_a_figure_depends_on():
