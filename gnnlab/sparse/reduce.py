@@ -1,0 +1,77 @@
+"""Sums, means, minima and maxima of the entries, whole or row by row or column by column."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from gnnlab.sparse import checks
+
+if TYPE_CHECKING:
+    from gnnlab.sparse.tensor import SparseTensor
+
+REDUCTIONS = ("sum", "add", "mean", "min", "max")
+
+
+def reduction(src: SparseTensor, dim: int | None = None, reduce: str = "sum") -> Tensor:
+    """The entries reduced along `dim`; entries that are not there do not count, and an empty row or
+    column gives 0.
+
+    dim: None gives one number (shape []), 0 one value a column ([N, ...]), 1 one value a row ([M,
+    ...]), 2 and on reduces the values ([nnz, ...]). reduce: 'sum' (or 'add'), 'mean', 'min', 'max'.
+    Entries without values count as 1.
+
+    Raises ValueError for another `reduce`, IndexError for another `dim`.
+    """
+    check_reduce(reduce)
+    value = src.storage.value()
+    if value is None:
+        value = torch.ones(src.nnz(), dtype=src.dtype(), device=src.device())
+    if dim is None:
+        return _dense(value.flatten(), 0, reduce)
+    dim = checks.dimension(dim, src.dim())
+    if dim > 1:
+        return _dense(value, dim - 1, reduce)
+    index = src.storage.col() if dim == 0 else src.storage.row()
+    return scatter(value, index, src.sparse_size(1 - dim), reduce)
+
+
+def check_reduce(reduce: str) -> None:
+    """ValueError unless `reduce` names a reduction."""
+    if reduce not in REDUCTIONS:
+        raise ValueError(f"reduce must be one of {', '.join(REDUCTIONS)}, found {reduce!r}")
+
+
+def scatter(value: Tensor, index: Tensor, size: int, reduce: str) -> Tensor:
+    """[size, ...]: `value` [n, ...] reduced by `index` [n]; 0 where nothing is. Means of integers
+    are rounded down.
+
+    Sums of bools are whether any is true. Gradients of 'min' and 'max' are shared evenly by equal
+    values.
+    """
+    check_reduce(reduce)
+    if value.dtype == torch.bool:
+        return scatter(
+            value.to(torch.uint8), index, size, "min" if reduce == "min" else "max"
+        ).bool()
+    out = value.new_zeros(size, *value.shape[1:])
+    if reduce in ("min", "max"):
+        where = index.view(-1, *[1] * (value.dim() - 1)).expand_as(value)
+        return out.scatter_reduce(0, where, value, f"a{reduce}", include_self=False)
+    out = out.index_add(0, index, value)
+    if reduce != "mean":
+        return out
+    count = torch.bincount(index, minlength=size).clamp_(min=1)
+    count = count.view(-1, *[1] * (value.dim() - 1)).to(value.device)
+    exact = out.is_floating_point() or out.is_complex()
+    return out / count if exact else out.div(count, rounding_mode="floor")
+
+
+def _dense(value: Tensor, dim: int, reduce: str) -> Tensor:
+    if reduce == "mean":
+        return value.mean(dim)
+    if reduce in ("min", "max"):
+        return value.amin(dim) if reduce == "min" else value.amax(dim)
+    return value.sum(dim)
