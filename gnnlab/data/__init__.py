@@ -1,1 +1,29 @@
-"""TEMPORARY docstring: one line that says what this layer holds."""
+"""Graphs, batches and datasets (`torch_geometric.data`)."""
+
+from gnnlab.data.batch import Batch
+from gnnlab.data.cache import CacheInfo
+from gnnlab.data.data import BaseData, Data
+from gnnlab.data.dataset import Dataset
+from gnnlab.data.download import download_url
+from gnnlab.data.extract import extract_bz2, extract_gz, extract_tar, extract_zip
+from gnnlab.data.hetero_data import HeteroData
+from gnnlab.data.in_memory_dataset import InMemoryDataset
+from gnnlab.data.rules import Rule
+from gnnlab.data.temporal import TemporalData
+
+__all__ = [
+    "BaseData",
+    "Batch",
+    "CacheInfo",
+    "Data",
+    "Dataset",
+    "HeteroData",
+    "InMemoryDataset",
+    "Rule",
+    "TemporalData",
+    "download_url",
+    "extract_bz2",
+    "extract_gz",
+    "extract_tar",
+    "extract_zip",
+]

@@ -1,1 +1,3 @@
-"""TEMPORARY docstring: one line that says what this layer holds."""
+"""Plain functions on NumPy arrays, compiled by numba. Import them from their modules, inside the function that calls
+them.
+"""

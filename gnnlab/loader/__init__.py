@@ -1,1 +1,5 @@
-"""TEMPORARY docstring: one line that says what this layer holds."""
+"""Loaders of mini-batches (`torch_geometric.loader`)."""
+
+from gnnlab.loader.dataloader import Collater, DataLoader
+
+__all__ = ["Collater", "DataLoader"]

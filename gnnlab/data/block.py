@@ -1,0 +1,352 @@
+"""Batches straight from a dataset's block: one ragged gather an attribute instead of cutting and joining graph by
+graph.
+
+A batch made here equals, to the last bit, the one that `collate` makes of the single graphs. Where that can't be
+promised, the block says so in `refused` (for all batches) or raises `BlockRefused` (for one), and the caller goes graph
+by graph.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from gnnlab import sparse
+from gnnlab.data.batch import batch_class, finish_batch
+from gnnlab.data.collate import PRESENT, new_graph, place, shift
+from gnnlab.data.data import Data
+from gnnlab.data.hetero_data import HeteroData
+from gnnlab.data.rules import NODE_COUNT_KEYS
+from gnnlab.data.storage import EdgeStorage, NodeStorage
+
+Ids = NDArray[np.int64]
+
+
+class BlockRefused(Exception):
+    """A batch can't be gathered from the block; the message says why."""
+
+
+class Block:
+    """A dataset's block, made ready for batches.
+
+    Args:
+        data: the joined graph.
+        slices: its slices.
+        length: number of graphs.
+
+    Attributes:
+        refused: why no batch can be gathered, or `None`.
+    """
+
+    def __init__(self, data: Any, slices: Mapping[Any, Any], length: int) -> None:
+        self.cls = type(data)
+        self.length = length
+        self.refused: str | None = None
+        self.parts: dict[Any, _Part] = {}
+        ours = (Data, HeteroData)
+        if self.cls.__inc__ not in [cls.__inc__ for cls in ours] or self.cls.__cat_dim__ not in [
+            cls.__cat_dim__ for cls in ours
+        ]:
+            self.refused = f"{self.cls.__name__} defines __inc__ or __cat_dim__"
+            return
+        try:
+            for store in data.stores:
+                part = slices if store._key is None else slices.get(store._key, {})
+                self.parts[store._key] = _Part(data, store, part, length)
+        except BlockRefused as reason:
+            self.refused = str(reason)
+
+    def batch(self, index: Ids, follow_batch: Iterable[str] | None, exclude_keys: Iterable[str] | None) -> Any:
+        """The graphs `index` (`[n]` int64, each within the block) as a batch.
+
+        Raises:
+            BlockRefused: if the graphs must be joined one by one.
+        """
+        pick = _Pick(index, self)
+        followed, excluded = frozenset(follow_batch or ()), frozenset(exclude_keys or ())
+        mappings: dict[Any, dict[str, Any]] = {}
+        slice_dict: dict[Any, Any] = {}
+        inc_dict: dict[Any, Any] = {}
+        for key, part in self.parts.items():
+            if key is not None and not part.any_present(index):
+                continue
+            mapping, slices, incs = part.gather(pick, followed, excluded)
+            mappings[key] = mapping
+            if key is None:
+                slice_dict.update(slices)
+                inc_dict.update(incs)
+            else:
+                slice_dict[key], inc_dict[key] = slices, incs
+        return finish_batch(new_graph(batch_class(self.cls), mappings), len(index), slice_dict, inc_dict)
+
+
+class _Pick:
+    """The graphs wanted for one batch, and what their attributes have in common."""
+
+    def __init__(self, index: Ids, block: Block) -> None:
+        self.index = index
+        self.block = block
+        self._bounds: dict[int, tuple[Ids, Ids]] = {}
+        self._nodes: dict[Any, Ids] = {}
+
+    def bounds(self, slices: Ids) -> tuple[Ids, Ids]:
+        """`[n]` where each graph's part begins in the block, and `[n + 1]` where it goes in the batch."""
+        from gnnlab.kernels.gather import part_bounds
+
+        if id(slices) not in self._bounds:
+            starts, ends = (
+                np.empty(len(self.index), np.int64),
+                np.empty(len(self.index) + 1, np.int64),
+            )
+            part_bounds(slices, self.index, starts, ends)
+            self._bounds[id(slices)] = starts, ends
+        return self._bounds[id(slices)]
+
+    def num_nodes(self, key: Any) -> Ids:
+        """`[n]`. The number of nodes of type `key` in each graph; `None` stands for all types together."""
+        if key not in self._nodes:
+            parts = self.block.parts
+            if key is None and self.block.cls is not None and issubclass(self.block.cls, HeteroData):
+                counts = [self.num_nodes(other) for other in parts if isinstance(other, str)]
+                self._nodes[key] = (
+                    np.sum(counts, axis=0, dtype=np.int64) if counts else np.zeros(len(self.index), np.int64)
+                )
+            elif key not in parts:
+                self._nodes[key] = np.zeros(len(self.index), np.int64)
+            else:
+                self._nodes[key] = np.diff(self.bounds(parts[key].node_slices())[1])
+        return self._nodes[key]
+
+    def offsets(self, key: Any, is_edge: bool) -> Tensor | None:
+        """What node ids in storage `key` are shifted by: `[n]`, or `[n, 2, 1]` for an edge type; `None` if by
+        nothing.
+        """
+        counts = np.stack([self.num_nodes(key[0]), self.num_nodes(key[-1])]) if is_edge else self.num_nodes(key)
+        offsets = np.cumsum(counts, axis=-1) - counts
+        if not offsets.any():
+            return None
+        return torch.from_numpy(np.ascontiguousarray(offsets.T)).unsqueeze(-1) if is_edge else torch.from_numpy(offsets)
+
+
+class _Part:
+    """One storage of the block."""
+
+    def __init__(self, data: Any, store: Any, slices: Mapping[str, Any], length: int) -> None:
+        self.key = store._key
+        self.is_edge = isinstance(store, EdgeStorage) and not isinstance(store, NodeStorage)
+        self.is_node = isinstance(store, NodeStorage)
+        self.present = {name: mask.numpy() for name, mask in slices.get(PRESENT, {}).items()}
+        names = [name for name in store if name in slices]
+        shared: list[Tensor] = []
+        self.columns = {name: _column(data, store, name, store[name], slices[name], shared) for name in names}
+        always = any(name not in self.present for name in names)
+        self.held = None if always or not names else np.logical_or.reduce([self.present[name] for name in names])
+        self._node_slices = self._find_node_slices(data, store) if self.is_node else None
+
+    def _find_node_slices(self, data: Any, store: Any) -> Ids | None:
+        """The slices of the attribute that the number of nodes is read from (as `NodeStorage.num_nodes` does)."""
+        if not store.can_infer_num_nodes:
+            return None
+        tensors = [
+            n
+            for n, c in self.columns.items()
+            if isinstance(c, _Dense) and isinstance(data.__cat_dim__(n, c.value, store), int)
+        ]
+        by_name = [n for n in tensors if n in NODE_COUNT_KEYS] or [n for n in tensors if "node" in n]
+        name = "num_nodes" if "num_nodes" in self.columns else by_name[0] if by_name else None
+        if name is None:
+            raise BlockRefused("the number of nodes of each graph is not stored: set num_nodes or x")
+        if any(other in self.present and not self._as_held(other) for other in {name, *by_name}):
+            raise BlockRefused(f"the number of nodes is read from '{name}', which only some graphs have")
+        return self.columns[name].slices  # type: ignore[no-any-return]
+
+    def _as_held(self, name: str) -> bool:
+        return self.held is not None and bool((self.present[name] == self.held).all())
+
+    def node_slices(self) -> Ids:
+        if self._node_slices is None:
+            raise BlockRefused("the number of nodes of each graph can't be told")
+        return self._node_slices
+
+    def any_present(self, index: Ids) -> bool:
+        return self.held is None or bool(self.held[index].any())
+
+    def gather(self, pick: _Pick, followed: frozenset[str], excluded: frozenset[str]) -> Any:
+        mapping: dict[str, Any] = {}
+        slices: dict[str, Any] = {}
+        incs: dict[str, Any] = {}
+        present: dict[str, Tensor] = {}
+        for name, column in self.columns.items():
+            if name in excluded or name == "ptr":
+                continue
+            if name in self.present:
+                here = self.present[name][pick.index]
+                if not here.any():
+                    continue
+                if not here.all():
+                    if self.held is None or (here != self.held[pick.index]).any():
+                        raise BlockRefused(f"{place(self.key, name)} is missing in some of the graphs")
+                    present[name] = torch.from_numpy(here)
+            mapping[name], slices[name], incs[name] = column.gather(pick)
+            if name in followed:
+                _label(mapping, f"{name}_batch", f"{name}_ptr", slices[name])
+        if present:
+            slices[PRESENT] = present
+        if self.is_node and self._node_slices is not None:
+            _label(mapping, "batch", "ptr", torch.from_numpy(pick.bounds(self._node_slices)[1]))
+        return mapping, slices, incs
+
+
+def _label(mapping: dict[str, Any], batch: str, pointer: str, slices: Any) -> None:
+    from gnnlab.kernels.gather import label_parts
+
+    if not isinstance(slices, Tensor):
+        raise BlockRefused(f"'{batch}' follows a nested attribute")
+    out = torch.empty(int(slices[-1]), dtype=torch.long)
+    label_parts(slices.numpy(), out.numpy())
+    mapping[batch], mapping[pointer] = out, slices
+
+
+def _column(data: Any, store: Any, name: str, value: Any, slices: Any, shared: list[Tensor]) -> Any:
+    if isinstance(value, Mapping):
+        return _Dict({key: _column(data, store, str(key), value[key], slices[key], shared) for key in value})
+    if isinstance(slices, list):
+        return _Row([_column(data, store, name, item, ends, shared) for item, ends in zip(value, slices, strict=True)])
+    if sparse.is_sparse(value):
+        raise BlockRefused(f"{place(store._key, name)} is sparse")
+    known = next((other for other in shared if other is slices or torch.equal(other, slices)), None)
+    if known is None:
+        known = slices.contiguous()
+        shared.append(known)
+    if name == "num_nodes":
+        return _Count(known.numpy())
+    if not isinstance(value, Tensor):
+        return _Values(value, known.numpy())
+    rule = data._rule(name, value, store)
+    if rule.inc == "max":
+        raise BlockRefused(f"{place(store._key, name)} is shifted by its largest value")
+    is_edge = isinstance(store, EdgeStorage) and not isinstance(store, NodeStorage)
+    return _Dense(
+        value,
+        known.numpy(),
+        rule.cat_dim or 0,
+        rule.inc is not None,
+        store._key,
+        is_edge,
+        place(store._key, name),
+    )
+
+
+class _Dense:
+    """A tensor attribute."""
+
+    def __init__(
+        self,
+        value: Tensor,
+        slices: Ids,
+        dim: int,
+        shifted: bool,
+        key: Any,
+        is_edge: bool,
+        where: str,
+    ) -> None:
+        self.value, self.slices, self.dim = value, slices, dim % value.dim()
+        self.shifted, self.key, self.is_edge, self.where = shifted, key, is_edge, where
+        before, after = value.shape[: self.dim], value.shape[self.dim + 1 :]
+        self.before, self.after = list(before), list(after)
+        self.rows, self.step = before.numel(), after.numel()
+        self.words = _as_words(value, self.rows, self.step)
+        self.fast_shift = value.dtype == torch.int64 and self.step == 1 and (not is_edge or before == (2,))
+
+    def gather(self, pick: _Pick) -> tuple[Tensor, Tensor, Tensor | None]:
+        starts, ends = pick.bounds(self.slices)
+        slices = torch.from_numpy(ends)
+        out = self._gather(starts, ends)
+        incs = pick.offsets(self.key, self.is_edge) if self.shifted else None
+        if incs is not None:
+            out = self._shift(out, slices, incs)
+        return out, slices, incs
+
+    def _gather(self, starts: Ids, ends: Ids) -> Tensor:
+        from gnnlab.kernels.gather import gather_parts
+
+        if self.words is None:
+            sizes = torch.from_numpy(np.diff(ends))
+            first = torch.from_numpy(starts - ends[:-1]).repeat_interleave(sizes)
+            ids = first + torch.arange(int(ends[-1]))
+            return self.value.index_select(self.dim, ids.to(self.value.device))
+        shape = [*self.before, int(ends[-1]), *self.after]
+        out = torch.empty(shape, dtype=self.value.dtype)
+        if out.numel():
+            flat = out.view(-1).view(torch.uint8).numpy().view(self.words.dtype)
+            gather_parts(self.words, starts, ends, flat.reshape(self.rows, -1, self.words.shape[2]))
+        return out
+
+    def _shift(self, out: Tensor, slices: Tensor, incs: Tensor) -> Tensor:
+        from gnnlab.kernels.gather import shift_parts
+
+        if not self.fast_shift or self.words is None:
+            return shift(out, slices, incs, self.dim, self.where)
+        steps = incs.squeeze(-1).T if self.is_edge else incs.expand(self.rows, -1)
+        shift_parts(out.view(self.rows, -1).numpy(), slices.numpy(), steps.numpy())
+        return out
+
+
+def _as_words(value: Tensor, rows: int, step: int) -> Any:
+    """`[rows, size, words]`: the tensor's memory in the widest integers that divide a step; `None` where it isn't plain
+    memory.
+    """
+    if value.device.type != "cpu" or value.requires_grad or not value.is_contiguous() or value.numel() == 0:
+        return None
+    width = step * value.element_size()
+    size = next(size for size in (8, 4, 2, 1) if width % size == 0 and value.data_ptr() % size == 0)
+    flat = value.view(-1).view(torch.uint8).numpy().view(f"i{size}")
+    return flat.reshape(rows, -1, width // size)
+
+
+class _Count:
+    """`num_nodes` itself."""
+
+    def __init__(self, slices: Ids) -> None:
+        self.slices = slices
+
+    def gather(self, pick: _Pick) -> tuple[int, Tensor, None]:
+        ends = pick.bounds(self.slices)[1]
+        return int(ends[-1]), torch.from_numpy(ends), None
+
+
+class _Values:
+    """A list with one plain value a graph."""
+
+    def __init__(self, values: list[Any], slices: Ids) -> None:
+        self.values, self.slices = values, slices
+
+    def gather(self, pick: _Pick) -> tuple[list[Any], Tensor, None]:
+        starts, ends = pick.bounds(self.slices)
+        chosen = [self.values[at] for at, begin, end in zip(starts, ends, ends[1:], strict=False) if end > begin]
+        return chosen, torch.from_numpy(ends), None
+
+
+class _Dict:
+    """A dict of attributes."""
+
+    def __init__(self, columns: dict[Any, Any]) -> None:
+        self.columns = columns
+
+    def gather(self, pick: _Pick) -> tuple[Any, Any, Any]:
+        parts = {key: column.gather(pick) for key, column in self.columns.items()}
+        return tuple({key: part[i] for key, part in parts.items()} for i in range(3))  # type: ignore[return-value]
+
+
+class _Row:
+    """A list of tensors."""
+
+    def __init__(self, columns: list[Any]) -> None:
+        self.columns = columns
+
+    def gather(self, pick: _Pick) -> tuple[Any, Any, Any]:
+        parts = [column.gather(pick) for column in self.columns]
+        return tuple([part[i] for part in parts] for i in range(3))  # type: ignore[return-value]

@@ -1,0 +1,365 @@
+"""`InMemoryDataset`: all graphs joined in one block, single graphs and batches cut from it."""
+
+import copy
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Self
+
+import numpy as np
+import torch
+
+from gnnlab.data import saved
+from gnnlab.data.batch import Batch
+from gnnlab.data.block import Block, BlockRefused
+from gnnlab.data.cache import CachedGraphs, CacheInfo, GraphCache, Limit, storages_of, version_of
+from gnnlab.data.collate import collate
+from gnnlab.data.data import Data
+from gnnlab.data.dataset import Dataset, OnChange
+from gnnlab.data.positions import positions
+from gnnlab.data.separate import Separator
+from gnnlab.data.stream import collate_stream, count_graphs
+
+
+class InMemoryDataset(Dataset):
+    """A dataset whose graphs fit in memory (`torch_geometric.data.InMemoryDataset`).
+
+    All graphs are joined into one (`collate`): `_data` holds every attribute of all graphs one after another, and
+    `slices` where each graph's part lies. `dataset[i]` cuts a graph out, its tensors being views; `dataset.batch(ids)`
+    copies the parts of several graphs into a batch at once. A dataset of a single graph keeps that graph as it is, with
+    `slices=None`.
+
+    Args:
+        root, transform, pre_transform, pre_filter, log, force_reload, on_change: as for `Dataset`.
+        cache: which graphs, once cut out, are kept for next time: 'all' (as PyG does), `None` for none, or those last
+            used within a number of bytes. Their tensors stay views; what is kept is Python objects. May be set later
+            too.
+    """
+
+    def __init__(
+        self,
+        root: str | None = None,
+        transform: Callable[[Any], Any] | None = None,
+        pre_transform: Callable[[Any], Any] | None = None,
+        pre_filter: Callable[[Any], bool] | None = None,
+        log: bool = True,
+        force_reload: bool = False,
+        *,
+        on_change: OnChange | None = None,
+        cache: Limit = "all",
+    ) -> None:
+        self._data: Any = None
+        self.slices: Any = None
+        self._cache = GraphCache(cache)
+        self._cut: _Cut | None = None
+        super().__init__(root, transform, pre_transform, pre_filter, log, force_reload, on_change=on_change)
+
+    @property
+    def raw_file_names(self) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} has no raw_file_names")
+
+    @property
+    def processed_file_names(self) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} has no processed_file_names")
+
+    # The block -------------------------------------------------------------------------------------------------------
+
+    @property
+    def data(self) -> Any:
+        """The joined graph of all graphs, also of those that are not selected; setting it drops the cache."""
+        if self.slices is not None:
+            warnings.warn(
+                "dataset.data is the joined graph of all graphs: read single graphs by dataset[i], and use dataset._data "
+                "if the joined one is what you want",
+                stacklevel=2,
+            )
+        return self._data
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        self._data = value
+        self._release()
+
+    def _release(self) -> None:
+        self._cache = self._cache.fresh()
+        self._cut = None
+
+    def _current(self) -> "_Cut":
+        """How graphs are cut from the block as it is now; a block that was written to since drops the cache."""
+        cut = self._cut
+        if (
+            cut is None
+            or cut.data is not self._data
+            or cut.slices is not self.slices
+            or cut.version != version_of(cut.data)
+        ):
+            if cut is not None:
+                self._release()
+            cut = self._cut = _Cut(self._data, self.slices)
+        return cut
+
+    def len(self) -> int:
+        """The number of graphs, whatever was selected of them."""
+        if self.slices is None:
+            return 0 if self._data is None else 1
+        return self._current().length
+
+    def get(self, idx: int) -> Any:
+        """Graph `idx`, counted among all graphs, untransformed; its tensors are views of the block.
+
+        Raises:
+            IndexError: if there is no such graph.
+        """
+        if self.slices is None:
+            if idx != 0 or self._data is None:
+                raise IndexError(f"graph {idx} is out of range: the dataset has {self.len()} graphs")
+            return copy.copy(self._data)
+        cut = self._current()
+        if not 0 <= idx < cut.length:
+            raise IndexError(f"graph {idx} is out of range: the dataset has {cut.length} graphs")
+        cache = self._cache
+        graph = cache.read(idx)
+        if graph is None:
+            graph = cut.separator.get(idx)
+            if cache.limit is None:
+                return graph
+            cache.keep(idx, graph, cut.length, cut.storages)
+        return graph.__copy__()
+
+    @property
+    def num_classes(self) -> int:
+        if self.transform is not None:
+            return super().num_classes
+        y = None if self._data is None else getattr(self._data, "y", None)
+        if y is None and hasattr(self._data, "node_stores"):
+            y = next((store["y"] for store in self._data.node_stores if "y" in store), None)
+        return self._infer_num_classes(torch.as_tensor(y) if y is not None else None)
+
+    def copy(self, idx: Any = None) -> Self:
+        """A dataset of its own with copies of the selected graphs, or of those of them at `idx`."""
+        chosen = self if idx is None else self.index_select(idx)
+        out = copy.copy(self)
+        out._indices = None
+        out._data, out.slices = self.collate(chosen.get(i).clone() for i in chosen.indices())
+        out._release()
+        return out
+
+    def to(self, device: Any) -> Self:
+        """Move the block to `device`; only for datasets of which all graphs are selected.
+
+        Raises:
+            ValueError: if only some graphs are selected.
+        """
+        if self._indices is not None:
+            raise ValueError(
+                "to() moves the block of all graphs: call dataset.copy() first to make one of the selected graphs only"
+            )
+        self._data.to(device)
+        self._release()
+        return self
+
+    def cpu(self, *args: str) -> Self:
+        """Move the block to the CPU."""
+        return self.to("cpu")
+
+    def cuda(self, device: int | str | None = None) -> Self:
+        """Move the block to a CUDA device."""
+        return self.to("cuda" if device is None else device if isinstance(device, str) else f"cuda:{device}")
+
+    # The cache -------------------------------------------------------------------------------------------------------
+
+    @property
+    def cache(self) -> Limit:
+        """Which graphs are kept once they are cut out: 'all', `None`, or those last used within a number of bytes."""
+        return self._cache.limit
+
+    @cache.setter
+    def cache(self, limit: Limit) -> None:
+        self._cache = GraphCache(limit)
+
+    def cache_info(self) -> CacheInfo:
+        """What the cache did and holds (`gnnlab.data.cache.CacheInfo`)."""
+        note = "" if self.slices is not None else "a dataset of one graph has nothing to cut out, so nothing is cached"
+        return self._cache.info(storages_of(self._data), note)
+
+    @property
+    def _data_list(self) -> Any:
+        """The cached graphs, `None` for those that are not; `None` where none is. Set it to `None` to release them."""
+        if not self._cache.graphs():
+            return None
+        cut = self._current()
+        return CachedGraphs(self._cache, cut.length, cut.storages)
+
+    @_data_list.setter
+    def _data_list(self, graphs: Sequence[Any] | None) -> None:
+        self._cache = self._cache.fresh()
+        if graphs is not None:
+            cut = self._current()
+            if len(graphs) != cut.length:
+                raise ValueError(
+                    f"_data_list must have one entry for each of the {cut.length} graphs, found {len(graphs)}"
+                )
+            for at, graph in enumerate(graphs):
+                if graph is not None:
+                    self._cache.replace(at, graph, cut.length, cut.storages)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_cache": self._cache.fresh(), "_cut": None}
+
+    def __copy__(self) -> Self:
+        out = type(self).__new__(type(self))
+        out.__dict__.update(self.__dict__)
+        return out
+
+    # Batches ---------------------------------------------------------------------------------------------------------
+
+    def batch(
+        self,
+        indices: Any,
+        follow_batch: list[str] | None = None,
+        exclude_keys: list[str] | None = None,
+        *,
+        vectorised: bool = True,
+    ) -> Any:
+        """The selected graphs at `indices` as a batch, equal to `Batch.from_data_list([dataset[i] for i in indices])`.
+
+        Args:
+            indices: what `index_select` takes.
+            follow_batch, exclude_keys: as for `Batch.from_data_list`.
+            vectorised: copy from the block in one go where that can't differ (`batch_path` says whether); `False` goes
+                graph by graph, which fills the cache.
+
+        Raises:
+            ValueError: if no graph is selected or the graphs don't fit together.
+        """
+        if vectorised and self._why_not_vectorised() is None:
+            chosen = self._rows(indices)
+            if len(chosen) > 0 and not self._cache.edited(chosen.tolist() if self._cache._handed else ()):
+                try:
+                    return self._current().block.batch(chosen, follow_batch, exclude_keys)
+                except BlockRefused:
+                    pass
+        graphs = [self[i] for i in positions(indices, len(self))]
+        return Batch.from_data_list(graphs, follow_batch, exclude_keys)
+
+    def batch_path(self) -> str:
+        """How `batch` and the loader make batches: 'vectorised', or 'graph by graph: ' and why."""
+        reason = self._why_not_vectorised()
+        if reason is None and self._cache.any_edited():
+            reason = "cached graphs in _data_list were edited"
+        return "vectorised" if reason is None else f"graph by graph: {reason}"
+
+    def _why_not_vectorised(self) -> str | None:
+        cls = type(self)
+        if self.transform is not None:
+            return "the dataset has a transform"
+        if cls.get is not InMemoryDataset.get:
+            return f"{cls.__name__} defines get"
+        if cls.__getitem__ is not Dataset.__getitem__:
+            return f"{cls.__name__} defines __getitem__"
+        if self.slices is None:
+            return "the dataset is a single graph" if self._data is not None else "the dataset is empty"
+        return self._current().block.refused
+
+    def _rows(self, indices: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Ids, among all graphs, of the selected graphs at `indices`."""
+        at = np.asarray(positions(indices, len(self)), dtype=np.int64)
+        if self._indices is None:
+            return at
+        cut = self._current()
+        if cut.indices is not self._indices:
+            cut.indices, cut.index_array = self._indices, np.asarray(self._indices, dtype=np.int64)
+        return cut.index_array[at]
+
+    def __getitems__(self, indices: Sequence[int]) -> "Selection":
+        """The graphs at `indices` for torch's `DataLoader`: a sequence that cuts out a graph when asked for it."""
+        return Selection(self, indices)
+
+    # Files -----------------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def collate(data_list: Iterable[Any], *, increment: bool = False) -> tuple[Any, Any]:
+        """Join graphs into a block.
+
+        Args:
+            data_list: a list, or any iterable of graphs; of a generator, only the result and about one MiB of graphs is
+                held.
+            increment: shift node ids past the nodes of the graphs before, as a batch does; a dataset needs no shift.
+
+        Returns:
+            The joined graph and its slices; for a single graph, that graph and `None`.
+
+        Raises:
+            ValueError, TypeError: if there is no graph, or an attribute does not fit together; it names attribute and
+                graph.
+        """
+        if not isinstance(data_list, (list, tuple)):
+            return collate_stream(data_list, increment)
+        if len(data_list) == 1:
+            return data_list[0], None
+        cls = type(data_list[0]) if data_list else Data
+        data, slices, _ = collate(cls, data_list, increment=increment, add_batch=False)
+        data.apply(lambda x: x.detach().requires_grad_(True) if x.requires_grad else x)
+        if not count_graphs(slices):
+            raise ValueError("graphs without any attribute can't be joined, since nothing would tell how many they are")
+        return data, slices
+
+    @classmethod
+    def save(cls, data_list: Iterable[Any], path: str) -> None:
+        """Join graphs (of any iterable) and save them to `path` (`gnnlab.data.saved.save`).
+
+        A path that ends in '.pt' becomes one file that `torch.load` reads, any other a folder of raw files that can be
+        memory-mapped.
+        """
+        data, slices = cls.collate(data_list)
+        saved.save(data, slices, path)
+
+    def load(self, path: str, data_cls: type = Data, *, mmap: bool = False, trust: bool = False) -> None:
+        """Read what `save` wrote, or what PyG saved (`gnnlab.data.saved.load`).
+
+        Args:
+            path: file or folder.
+            data_cls: class of the graphs, where the file does not name it.
+            mmap: map a folder's files into memory instead of reading them.
+            trust: unpickle whatever the file holds; only for files that you made yourself.
+        """
+        self.data, self.slices = saved.load(path, data_cls, mmap=mmap, trust=trust)
+
+
+class _Cut:
+    """A block and what was derived from it, as long as the block stays as it is."""
+
+    def __init__(self, data: Any, slices: Any) -> None:
+        self.data, self.slices = data, slices
+        self.version = version_of(data)
+        self.length = count_graphs(slices)
+        self.separator = Separator(type(data), data, slices)
+        self.storages = storages_of(data)
+        self._block: Block | None = None
+        self.indices: Any = None
+        self.index_array: Any = None
+
+    @property
+    def block(self) -> Block:
+        """The block, ready for batches."""
+        if self._block is None:
+            self._block = Block(self.data, self.slices, self.length)
+        return self._block
+
+
+class Selection(Sequence[Any]):
+    """Some graphs of a dataset as a list would hold them, each cut out when it is asked for."""
+
+    def __init__(self, dataset: InMemoryDataset, indices: Sequence[int]) -> None:
+        self.dataset, self.indices = dataset, indices
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __getitem__(self, idx: Any) -> Any:
+        if isinstance(idx, slice):
+            return [self.dataset[i] for i in self.indices[idx]]
+        return self.dataset[self.indices[idx]]
+
+    def batch(self, follow_batch: list[str] | None, exclude_keys: list[str] | None, vectorised: bool) -> Any:
+        """All of them as a batch."""
+        return self.dataset.batch(self.indices, follow_batch, exclude_keys, vectorised=vectorised)

@@ -1,0 +1,92 @@
+"""Ragged gather: the parts of several graphs, picked out of a block and laid one after another."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnnlab.kernels.jit import compile
+
+Ids = NDArray[np.int64]
+
+
+def part_bounds(slices: Ids, index: Ids, starts: Ids, ends: Ids) -> int:
+    """Where the parts of graphs `index` begin in the block, and where they go in the result.
+
+    Serial over graphs; allocates nothing; its order is fixed.
+
+    Args:
+        slices: `[num_graphs + 1]` int64. Where the part of each graph of the block begins and ends.
+        index: `[n]` int64. The graphs wanted, each in `0..num_graphs - 1`.
+        starts: `[n]` int64, written. Where each part begins in the block.
+        ends: `[n + 1]` int64, written. Running sums of the parts' sizes, from 0.
+
+    Returns:
+        The size of all parts together.
+    """
+    total = 0
+    ends[0] = 0
+    for i in range(index.shape[0]):
+        graph = index[i]
+        start = slices[graph]
+        starts[i] = start
+        total += slices[graph + 1] - start
+        ends[i + 1] = total
+    return total
+
+
+def gather_parts(block: NDArray, starts: Ids, ends: Ids, out: NDArray) -> None:  # type: ignore[type-arg]
+    """Copy parts of `block` into `out`, one after another.
+
+    Serial over rows, then parts; allocates nothing; its order is fixed.
+
+    Args:
+        block: `[rows, block_size, words]`, any dtype. Parts are ranges of the middle dimension.
+        starts: `[n]` int64. Where each part begins in the block.
+        ends: `[n + 1]` int64. Where each part begins and ends in `out`.
+        out: `[rows, ends[-1], words]`, written.
+    """
+    words = block.shape[2]
+    for row in range(block.shape[0]):
+        source = block[row].reshape(-1)
+        target = out[row].reshape(-1)
+        for i in range(starts.shape[0]):
+            begin = starts[i] * words
+            to = ends[i] * words
+            for k in range((ends[i + 1] - ends[i]) * words):
+                target[to + k] = source[begin + k]
+
+
+def shift_parts(values: Ids, ends: Ids, steps: Ids) -> None:
+    """Add `steps[row, i]` to part `i` of every row of `values`, in place.
+
+    Serial over rows, then parts; allocates nothing; its order is fixed.
+
+    Args:
+        values: `[rows, ends[-1]]` int64.
+        ends: `[n + 1]` int64. Where each part begins and ends.
+        steps: `[rows, n]` int64.
+    """
+    for row in range(values.shape[0]):
+        line = values[row]
+        for i in range(steps.shape[1]):
+            step = steps[row, i]
+            for k in range(ends[i], ends[i + 1]):
+                line[k] += step
+
+
+def label_parts(ends: Ids, out: Ids) -> None:
+    """Write `i` over part `i` of `out`.
+
+    Serial over parts; allocates nothing; its order is fixed.
+
+    Args:
+        ends: `[n + 1]` int64. Where each part begins and ends.
+        out: `[ends[-1]]` int64, written.
+    """
+    for i in range(ends.shape[0] - 1):
+        for k in range(ends[i], ends[i + 1]):
+            out[k] = i
+
+
+part_bounds, gather_parts, shift_parts, label_parts = map(
+    compile, (part_bounds, gather_parts, shift_parts, label_parts)
+)
