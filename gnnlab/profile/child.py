@@ -1,4 +1,8 @@
-"""The other side of `peak`: what runs in the fresh process."""
+"""The other side of `peak`: the script that the fresh process runs.
+
+It is run by its path and imports nothing but the standard library, so that what is measured is all
+that the process does.
+"""
 
 import __future__
 
@@ -10,6 +14,7 @@ import mmap
 import pickle
 import re
 import resource
+import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -19,14 +24,13 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from gnnlab.profile.processes import status
-
 LARGEST_RESULT = 2**20
 
 
 def main(request: str, reply: str) -> None:
     """Do what the file `request` asks for, and write what came of it to the file `reply`."""
     asked = pickle.loads(Path(request).read_bytes())
+    sys.path[:] = asked["path"]
     try:
         answer = _run(asked["setup"], asked["call"], asked["limit"], Path(reply))
     except Exception as error:  # of any kind: it is for the caller to see
@@ -67,6 +71,16 @@ def _run(setup: str, call: bytes, limit: int | None, reply: Path) -> dict[str, A
         "dropped": dropped,
         "failed": failed,
     }
+
+
+def status() -> dict[str, int]:
+    """The sizes in this process's `/proc/self/status` (VmRSS, VmHWM, VmData, ...) in bytes."""
+    return kilobytes(Path("/proc/self/status").read_text())
+
+
+def kilobytes(text: str) -> dict[str, int]:
+    """The lines `name: number kB` of a file in `/proc`, in bytes."""
+    return {name: 1024 * int(n) for name, n in re.findall(r"^(\w+):\s+(\d+) kB$", text, re.M)}
 
 
 def set_mark(clear_refs: str = "/proc/self/clear_refs") -> tuple[int, mmap.mmap | None]:
@@ -165,3 +179,7 @@ def _portable(error: Exception) -> Exception:
     except (pickle.PicklingError, TypeError, AttributeError):
         return RuntimeError(trace)
     return error
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

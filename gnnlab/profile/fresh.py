@@ -21,10 +21,7 @@ from typing import Any
 
 from gnnlab.profile.show import Shown, duration, size
 
-_CHILD = (
-    "import sys; sys.path[:] = sys.argv[3:]; "
-    "from gnnlab.profile.child import main; main(*sys.argv[1:3])"
-)
+_CHILD = Path(__file__).with_name("child.py")
 
 
 @dataclass(frozen=True)
@@ -89,7 +86,8 @@ def peak(
     The rest is keyword-only:
 
     - `setup`: source text that is run first and isn't measured: imports, and calls that compile or
-      warm up.
+      warm up. Besides it only the module of `fn` and those of its arguments' types are imported
+      beforehand; what the call itself imports is measured with it.
     - `limit`: bytes that the call may ask the system for beyond what the process has by then
       (RLIMIT_DATA: private memory, touched or not; a file mapped for reading is free). Running out
       is no error here: see `Peak.failed`.
@@ -115,14 +113,13 @@ def peak(
     try:
         call = pickle.dumps((fn, args, kwargs))
     except (pickle.PicklingError, TypeError, AttributeError) as error:
-        raise ValueError(
-            f"fn and its arguments must pickle to reach a fresh process, found {fn!r}: {error}"
-        ) from error
+        raise ValueError(f"fn and its arguments must pickle to reach a fresh process, found {fn!r}: {error}") from error
     with tempfile.TemporaryDirectory() as folder:
         request, reply = Path(folder, "request"), Path(folder, "reply")
-        request.write_bytes(pickle.dumps({"setup": setup, "call": call, "limit": limit}))
+        path = [os.path.abspath(folder) for folder in sys.path]
+        request.write_bytes(pickle.dumps({"path": path, "setup": setup, "call": call, "limit": limit}))
         done = subprocess.run(
-            [sys.executable, "-c", _CHILD, request, reply, *map(os.path.abspath, sys.path)],
+            [sys.executable, "-P", _CHILD, request, reply],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -137,9 +134,7 @@ def peak(
     if "peak" in answer:
         return Peak(**{**answer, "result": pickle.loads(answer["result"])}, output=done.stdout)
     if done.returncode >= 0:
-        raise RuntimeError(
-            f"the process ended with status {done.returncode} and no answer:\n{done.stdout}"
-        )
+        raise RuntimeError(f"the process ended with status {done.returncode} and no answer:\n{done.stdout}")
     return Peak(
         baseline=answer.get("baseline"),
         peak=None,

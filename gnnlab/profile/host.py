@@ -13,6 +13,9 @@ from gnnlab.profile.show import Shown, size
 
 _PACKAGES = ("torch", "numpy", "numba", "gnnlab", "torch_geometric", "torch_sparse")
 
+# Where Linux tells a container its limit: a number of bytes, or "max" for none.
+_MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")
+
 
 @dataclass(frozen=True)
 class Machine(Shown):
@@ -78,6 +81,5 @@ def _cores() -> int:
 
 def _memory() -> int:
     total = psutil.virtual_memory().total
-    limit = Path("/sys/fs/cgroup/memory.max")
-    text = limit.read_text().strip() if limit.exists() else "max"
+    text = _MEMORY_LIMIT.read_text().strip() if _MEMORY_LIMIT.exists() else "max"
     return total if text == "max" else min(total, int(text))

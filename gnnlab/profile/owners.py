@@ -36,10 +36,7 @@ class Report(Shown):
     @property
     def total(self) -> int:
         """Bytes of storages, Python objects and tensor headers of all owners."""
-        return sum(
-            part.held + part.objects + part.headers
-            for part in (self.block, self.slices, self.cache, self.rest)
-        )
+        return sum(part.held + part.objects + part.headers for part in (self.block, self.slices, self.cache, self.rest))
 
     def table(self) -> list[tuple[str, ...]]:
         owners = {
@@ -49,10 +46,7 @@ class Report(Shown):
             "rest": self.rest,
         }
         rows = [(name, *_cells(part)) for name, part in owners.items()]
-        rows[1:1] = [
-            (f"  {name}", "", size(nbytes), "", "", "", "")
-            for name, nbytes in self.attributes.items()
-        ]
+        rows[1:1] = [(f"  {name}", "", size(nbytes), "", "", "", "") for name, nbytes in self.attributes.items()]
         header = ("owner", "tensors", "addressed", "views", "own storage", "objects", "headers")
         return [header, *rows]
 
@@ -74,8 +68,7 @@ def report(dataset: Any) -> Report:
     fields = vars(dataset)
     if "_data" not in fields:
         raise TypeError(
-            "report needs an in-memory dataset, which holds its block in _data; "
-            f"found a {type(dataset).__name__}"
+            f"report needs an in-memory dataset, which holds its block in _data; found a {type(dataset).__name__}"
         )
     cache = [fields[name] for name in _CACHES if fields.get(name) is not None]
     ledger = Ledger()

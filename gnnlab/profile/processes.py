@@ -6,6 +6,7 @@ from pathlib import Path
 
 import psutil
 
+from gnnlab.profile.child import kilobytes
 from gnnlab.profile.show import Shown, size
 from gnnlab.profile.spans import SHARED_MEMORY
 
@@ -72,18 +73,8 @@ def pss(pid: int | None = None, children: bool = True, *, match: str | None = No
     return Pss(anonymous, file, shmem, tuple(counts))
 
 
-def status(pid: int | str = "self") -> dict[str, int]:
-    """The sizes in `/proc/PID/status` (VmRSS, VmHWM, VmData, ...) in bytes."""
-    return _kilobytes(Path(f"/proc/{pid}/status").read_text())
-
-
-def _kilobytes(text: str) -> dict[str, int]:
-    """The lines `name: number kB`, in bytes."""
-    return {name: 1024 * int(n) for name, n in re.findall(r"^(\w+):\s+(\d+) kB$", text, re.M)}
-
-
 def _rollup(pid: int) -> tuple[int, int, int]:
-    fields = _kilobytes(Path(f"/proc/{pid}/smaps_rollup").read_text())
+    fields = kilobytes(Path(f"/proc/{pid}/smaps_rollup").read_text())
     return fields["Pss_Anon"], fields["Pss_File"], fields["Pss_Shmem"]
 
 

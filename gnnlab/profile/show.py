@@ -67,9 +67,7 @@ class Shown(ABC):
     def _repr_html_(self) -> str:
         header, *rows = self.table()
         head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-        )
+        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
         note = escape(self.note()).replace("\n", "<br>")
         return (
             f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

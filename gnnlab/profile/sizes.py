@@ -46,9 +46,7 @@ def get_gpu_memory_from_gc(device: int = 0) -> int:
     Raises RuntimeError where torch sees no such GPU.
     """
     if device >= torch.cuda.device_count():
-        raise RuntimeError(
-            f"device={device} needs GPU {device}; torch sees {torch.cuda.device_count()} GPUs"
-        )
+        raise RuntimeError(f"device={device} needs GPU {device}; torch sees {torch.cuda.device_count()} GPUs")
     on = torch.device("cuda", device)
     return nbytes_of_tensors(t for t in _live_tensors() if t.device == on)
 

@@ -94,9 +94,7 @@ def benchmark(
     each = list(args) if isinstance(args, list) else [args] * len(funcs)
     for argument, found in (("func_names", names), ("args", each)):
         if len(found) != len(funcs):
-            raise ValueError(
-                f"{argument} needs one item for each of the {len(funcs)} funcs; found {len(found)}"
-            )
+            raise ValueError(f"{argument} needs one item for each of the {len(funcs)} funcs; found {len(found)}")
     rows: list[tuple[str, ...]] = [("Name", "Forward", *(("Backward", "Total") * backward))]
     digits, divisor = (6, num_steps) if per_step else (4, 1)
     for func, name, arg in zip(tqdm(funcs, disable=not progress_bar), names, each, strict=True):
@@ -194,9 +192,7 @@ def measure(
     >>> measure(sum, [1, 2, 3], repeat=5).n
     5
     """
-    return compare({"": lambda: fn(*args, **kwargs)}, repeat, warmup=warmup, number=number).timings[
-        ""
-    ]
+    return compare({"": lambda: fn(*args, **kwargs)}, repeat, warmup=warmup, number=number).timings[""]
 
 
 def compare(

@@ -196,9 +196,7 @@ def keep_tensors(n):
     return [torch.empty(0) for _ in range(n)]
 
 
-@pytest.mark.parametrize(
-    ("make", "header", "data"), [(keep_views, VIEW_HEADER, 8), (keep_tensors, OWN_HEADER, 0)]
-)
+@pytest.mark.parametrize(("make", "header", "data"), [(keep_views, VIEW_HEADER, 8), (keep_tensors, OWN_HEADER, 0)])
 def test_the_headers_are_what_a_process_grows_by(make, header, data):
     n = 100_000
     python_object_and_list_slot = 96 + 8

@@ -59,13 +59,16 @@ def test_a_long_column_takes_one_interval_a_row_and_a_block_takes_one():
 def test_mappings_tell_files_from_shared_memory(tmp_path):
     path = tmp_path / "block"
     path.write_bytes(bytes(mmap.PAGESIZE))
-    with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as of_file:
-        with mmap.mmap(-1, mmap.PAGESIZE) as shared:
-            files, shm = mappings()
-            assert overlap(_span_of(of_file), files) == mmap.PAGESIZE
-            assert overlap(_span_of(of_file), shm) == 0
-            assert overlap(_span_of(shared), shm) == mmap.PAGESIZE
-            assert overlap(_span_of(shared), files) == 0
+    with (
+        path.open("r+b") as file,
+        mmap.mmap(file.fileno(), 0) as of_file,
+        mmap.mmap(-1, mmap.PAGESIZE) as shared,
+    ):
+        files, shm = mappings()
+        assert overlap(_span_of(of_file), files) == mmap.PAGESIZE
+        assert overlap(_span_of(of_file), shm) == 0
+        assert overlap(_span_of(shared), shm) == mmap.PAGESIZE
+        assert overlap(_span_of(shared), files) == 0
 
 
 def _span_of(mapped):
