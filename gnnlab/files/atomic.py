@@ -17,9 +17,7 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
 @contextmanager
-def building(
-    path: str | os.PathLike[str], *, folder: bool = True, timeout: float | None = None
-) -> Iterator[Path]:
+def building(path: str | os.PathLike[str], *, folder: bool = True, timeout: float | None = None) -> Iterator[Path]:
     """Builds `path` in a temporary sibling that takes its place when the block ends without error.
 
     On an error the sibling is removed and `path` stays as it was. If the process is killed at any
@@ -72,9 +70,7 @@ def locked(path: str | os.PathLike[str], *, timeout: float | None = None) -> Ite
     try:
         lock.acquire(timeout=-1 if timeout is None else timeout)
     except Timeout as error:
-        raise TimeoutError(
-            f"{path}: another builder of it was not done after {timeout} seconds"
-        ) from error
+        raise TimeoutError(f"{path}: another builder of it was not done after {timeout} seconds") from error
     try:
         yield
     finally:
@@ -144,9 +140,7 @@ def _flush_tree(path: Path) -> None:
 
 
 def _flush(path: Path) -> None:
-    if (
-        os.name != "posix"
-    ):  # Elsewhere a folder cannot be opened, nor a file flushed that is open for reading.
+    if os.name != "posix":  # Elsewhere a folder cannot be opened, nor a file flushed that is open for reading.
         return
     handle = os.open(path, os.O_RDONLY)
     try:

@@ -25,9 +25,7 @@ class Codec(NamedTuple):
 _CODECS: dict[str, Codec] = {}
 
 
-def register_codec(
-    name: str, decompose: Callable[[Any], Any], recompose: Callable[[Any], Any]
-) -> None:
+def register_codec(name: str, decompose: Callable[[Any], Any], recompose: Callable[[Any], Any]) -> None:
     """Makes objects of one class storable.
 
     Args:

@@ -63,7 +63,7 @@ def diff(old: Any, new: Any, name: str = "") -> list[str]:
         return []
     label = name or "value"
     if isinstance(old, list) and isinstance(new, list):
-        return _diff_items(old, new, name)
+        return _diff_items(old, new, name, "list")
     if not (isinstance(old, dict) and isinstance(new, dict)) or _identity(old) != _identity(new):
         return [f"{label}: {_show(old)} -> {_show(new)}"]
     lines = []
@@ -75,12 +75,10 @@ def diff(old: Any, new: Any, name: str = "") -> list[str]:
             lines.append(f"{label}: {field} changed")
         elif field == "methods":
             before, after = before or {}, after or {}
-            changed = [
-                key for key in sorted({*before, *after}) if before.get(key) != after.get(key)
-            ]
+            changed = [key for key in sorted({*before, *after}) if before.get(key) != after.get(key)]
             lines += [f"{label}: code of {key} changed" for key in changed]
         elif field == "items":
-            lines += _diff_items(before, after, name)
+            lines += _diff_items(before, after, name, old["kind"])
         elif isinstance(before, dict) and isinstance(after, dict):
             lines += diff(before, after, name)
         else:
@@ -323,10 +321,7 @@ def _functions(member: Any) -> Iterator[FunctionType]:
 
 def _describe_code(code: CodeType, inner: _Inner, doc: str | None = None) -> Any:
     """Describes bytecode: no file name, line numbers, names of local variables or docstring."""
-    constants = [
-        _describe_code(part, inner) if isinstance(part, CodeType) else inner(part)
-        for part in code.co_consts
-    ]
+    constants = [_describe_code(part, inner) if isinstance(part, CodeType) else inner(part) for part in code.co_consts]
     if doc is not None and constants[:1] == [doc]:
         constants[0] = None
     parameters = code.co_argcount + code.co_kwonlyargcount
@@ -375,12 +370,12 @@ def _identity(node: dict[str, Any]) -> Any:
     return node["kind"], node.get("name"), node.get("type")
 
 
-def _diff_items(old: Any, new: Any, name: str) -> list[str]:
+def _diff_items(old: Any, new: Any, name: str, kind: str) -> list[str]:
     if isinstance(old, list):
         old, new = dict(enumerate(old)), dict(enumerate(new))
     lines = []
     for key in [*old, *(key for key in new if key not in old)]:
-        child = f"{name or 'value'}[{key}]" if isinstance(key, int) else f"{name}.{key}".lstrip(".")
+        child = _child(name, key, kind)
         if key not in new:
             lines.append(f"{child}: {_show(old[key])} is gone")
         elif key not in old:
@@ -390,13 +385,24 @@ def _diff_items(old: Any, new: Any, name: str) -> list[str]:
     return lines
 
 
+def _child(name: str, key: Any, kind: str) -> str:
+    """Returns what lines call the child `key` of what they call `name`."""
+    if kind == "set":
+        return name or "value"
+    if isinstance(key, int):
+        return f"{name or 'value'}[{key}]"
+    if key.startswith("!"):
+        return f"{name or 'value'}[{_show(json.loads(key[1:]))}]"
+    return f"{name}.{key}" if name else key
+
+
 def _show(node: Any) -> str:
     """Returns a few words for a description."""
     match node:
         case [*items]:
             text = f"[{', '.join(map(_show, items))}]"
         case {"kind": "tuple", "items": items}:
-            text = f"({', '.join(map(_show, items))})"
+            text = f"({', '.join(map(_show, items))}{',' * (len(items) == 1)})"
         case {"kind": "dict" | "set", "items": dict(items)}:
             text = f"{{{', '.join(f'{key}: {_show(item)}' for key, item in items.items())}}}"
         case {"kind": kind, "dtype": dtype, "shape": shape}:

@@ -36,9 +36,7 @@ _LEAST_MAPPED = 1 << 16
 
 # Linux refuses a private mapping that is larger than its memory without this flag, which older
 # Pythons do not name.
-_NORESERVE = getattr(
-    mmap, "MAP_NORESERVE", 0x4000 if platform.machine() in ("x86_64", "aarch64") else 0
-)
+_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if platform.machine() in ("x86_64", "aarch64") else 0)
 
 
 def write_folder(path: str | os.PathLike[str], tree: Any, meta: Any = None) -> None:
@@ -68,16 +66,13 @@ def write_folder(path: str | os.PathLike[str], tree: Any, meta: Any = None) -> N
     }
     with building(path) as folder:
         body["tensors"] = [
-            _write_tensor(folder / f"{number:04d}.bin", name, tensor)
-            for number, (name, tensor) in enumerate(tensors)
+            _write_tensor(folder / f"{number:04d}.bin", name, tensor) for number, (name, tensor) in enumerate(tensors)
         ]
         text = json.dumps(body | {"checksum": _json_checksum(body)}, indent=1)
         (folder / MANIFEST).write_text(text, encoding="ascii")
 
 
-def read_folder(
-    path: str | os.PathLike[str], *, mmap: bool = False, verify: bool = False
-) -> tuple[Any, Any]:
+def read_folder(path: str | os.PathLike[str], *, mmap: bool = False, verify: bool = False) -> tuple[Any, Any]:
     """Reads what `write_folder` wrote.
 
     Args:
@@ -135,9 +130,7 @@ def _plain_json(meta: Any) -> Any:
     except (TypeError, ValueError, RecursionError) as error:
         raise TypeError(f"meta: expected plain JSON values: {error}") from error
     if copy != meta:
-        raise TypeError(
-            "meta: expected plain JSON values, found tuples or keys that are no strings"
-        )
+        raise TypeError("meta: expected plain JSON values, found tuples or keys that are no strings")
     return copy
 
 
@@ -181,7 +174,7 @@ def _read(folder: Path, mapped: bool, verify: bool) -> tuple[Any, Any]:
     _check_files(folder, entries)
     tensors = [_read_tensor(folder, entry, mapped, verify) for entry in entries]
     try:
-        return decode(body["tree"], tensors.__getitem__), body["meta"]
+        return decode(body["tree"], tensors), body["meta"]
     except FileFormatError as error:
         raise FileFormatError(f"{folder / MANIFEST}: {error}") from error
 
@@ -194,14 +187,10 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{path}: damaged: {error}") from error
     if not isinstance(body, dict) or body.get("format") != FORMAT:
-        raise FileFormatError(
-            f"{path}: expected the manifest of a {FORMAT!r}, found something else"
-        )
+        raise FileFormatError(f"{path}: expected the manifest of a {FORMAT!r}, found something else")
     version = body.get("version")
     if isinstance(version, int) and version > VERSION:
-        raise FileFormatError(
-            f"{path}: expected format version {VERSION} at most, found {version}: upgrade gnnlab"
-        )
+        raise FileFormatError(f"{path}: expected format version {VERSION} at most, found {version}: upgrade gnnlab")
     if body.pop("checksum", None) != _json_checksum(body):
         raise FileFormatError(f"{path}: damaged: its checksum does not fit")
     match body:
@@ -222,7 +211,7 @@ def _parse_entry(folder: Path, entry: Any) -> _Entry:
         } if (
             re.fullmatch(r"[0-9]{4,}\.bin", file)  # A bare name: never a path out of the folder.
             and dtype in DTYPES
-            and all(type(size) is int and size >= 0 for size in shape)
+            and all(type(size) is int and 0 <= size < 1 << 63 for size in shape)
             and nbytes == math.prod(shape) * DTYPES[dtype].itemsize
         ):
             return _Entry(

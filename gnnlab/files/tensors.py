@@ -19,9 +19,7 @@ DTYPES: dict[str, torch.dtype] = {
 }
 """Every dtype by its name, but for the quantised ones, whose scale lies outside their bytes."""
 
-_NO_COPY_KERNEL = {torch.complex32} | {
-    dtype for name, dtype in DTYPES.items() if re.fullmatch("u?int[1-7]", name)
-}
+_NO_COPY_KERNEL = {torch.complex32} | {dtype for name, dtype in DTYPES.items() if re.fullmatch("u?int[1-7]", name)}
 
 
 def carrier(dtype: torch.dtype) -> torch.dtype:
@@ -54,15 +52,13 @@ def checksum(tensor: Tensor) -> str:
 def from_bytes(raw: Tensor, dtype: torch.dtype, shape: Sequence[int]) -> Tensor:
     """Views `raw`, a 1-dimensional `uint8` tensor, as `dtype` and `shape`."""
     if raw.numel() == 0:  # NumPy gives empty arrays a stride of 0, which cannot be viewed.
-        return torch.empty(tuple(shape), dtype=dtype)
+        raw = torch.empty(0, dtype=torch.uint8)
     return raw.view(dtype).view(tuple(shape))
 
 
 def _pieces(tensor: Tensor) -> Iterator[Tensor]:
     """Cuts along the leading dimensions whatever would be copied, so that each piece is small."""
-    as_it_is = (
-        tensor.is_cpu and tensor.is_contiguous() and not (tensor.is_conj() or tensor.is_neg())
-    )
+    as_it_is = tensor.is_cpu and tensor.is_contiguous() and not (tensor.is_conj() or tensor.is_neg())
     if as_it_is or tensor.nbytes <= BLOCK:
         yield tensor
         return

@@ -11,7 +11,7 @@ An object with one key stands for what JSON has no word for:
 
 import base64
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -39,8 +39,8 @@ def encode(tree: Any) -> tuple[Any, list[tuple[str, Tensor]]]:
     return _encode(tree, (), tensors), tensors
 
 
-def decode(node: Any, load: Callable[[int], Tensor]) -> Any:
-    """Returns the tree whose JSON form is `node`. `load` takes the number of a tensor.
+def decode(node: Any, tensors: Sequence[Tensor]) -> Any:
+    """Returns the tree whose JSON form is `node`, with `tensors` by their number.
 
     Raises:
         FileFormatError: If `node` is not what `encode` returns.
@@ -49,20 +49,15 @@ def decode(node: Any, load: Callable[[int], Tensor]) -> Any:
         case None | bool() | int() | float() | str():
             return node
         case [*items]:
-            return [decode(item, load) for item in items]
-        case {"tensor": int(number)}:
-            try:
-                return load(number)
-            except IndexError as error:
-                raise FileFormatError(f"there is no tensor number {number}") from error
+            return [decode(item, tensors) for item in items]
+        case {"tensor": int(number)} if 0 <= number < len(tensors):
+            return tensors[number]
         case {"dict": dict(items)}:
-            return {key: decode(item, load) for key, item in items.items()}
-        case {"pairs": [*pairs]} if all(
-            isinstance(pair, list) and len(pair) == 2 for pair in pairs
-        ):
-            return {_decode_key(key): decode(item, load) for key, item in pairs}
+            return {key: decode(item, tensors) for key, item in items.items()}
+        case {"pairs": [*pairs]} if all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+            return {_decode_key(key): decode(item, tensors) for key, item in pairs}
         case {"tuple": [*items]}:
-            return tuple(decode(item, load) for item in items)
+            return tuple(decode(item, tensors) for item in items)
         case {"float": "nan" | "inf" | "-inf" as text}:
             return float(text)
         case {"bytes": str(text)}:
@@ -71,7 +66,7 @@ def decode(node: Any, load: Callable[[int], Tensor]) -> Any:
             except ValueError as error:
                 raise FileFormatError(f"damaged bytes: {error}") from error
         case {"object": [str(name), parts]}:
-            return _recompose(name, decode(parts, load))
+            return _recompose(name, decode(parts, tensors))
     raise FileFormatError(f"expected a node of the tree, found {str(node)[:80]}")
 
 
@@ -89,10 +84,7 @@ def _encode(value: Any, names: tuple[Any, ...], tensors: list[tuple[str, Tensor]
         items = [_encode(item, (*names, index), tensors) for index, item in enumerate(value)]
         return items if kind is list else {"tuple": items}
     if kind is dict:
-        pairs = [
-            (_encode_key(key, names), _encode(item, (*names, key), tensors))
-            for key, item in value.items()
-        ]
+        pairs = [(_encode_key(key, names), _encode(item, (*names, key), tensors)) for key, item in value.items()]
         if all(type(key) is str for key in value):
             return {"dict": dict(pairs)}
         return {"pairs": [list(pair) for pair in pairs]}
@@ -111,8 +103,7 @@ def _encode_key(key: Any, names: tuple[Any, ...]) -> Any:
         return {"tuple": [_encode_key(part, names) for part in key]}
     if type(key) not in (str, int):
         raise TypeError(
-            f"attribute {_join(names)!r}: a key must be a string, an integer or a tuple of them, "
-            f"found {key!r}"
+            f"attribute {_join(names)!r}: a key must be a string, an integer or a tuple of them, found {key!r}"
         )
     return key
 
