@@ -1,0 +1,288 @@
+"""From one type to many and back: homogeneous graphs as heterogeneous ones, and the other way."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gnnlab.data.rules import NODE_COUNT_KEYS
+from gnnlab.data.storage import EdgeStorage, GlobalStorage, NodeStorage, take
+from gnnlab.sparse import is_sparse
+from gnnlab.typing import EdgeType, NodeType
+
+#: Attributes that say how a graph hangs together: they are made anew, not shared out or joined.
+STRUCTURE = frozenset({"edge_index", "num_nodes", "num_edges", "ptr", "node_type", "edge_type"})
+
+
+def to_heterogeneous(
+    data: Any,
+    node_type: Tensor | None = None,
+    edge_type: Tensor | None = None,
+    node_type_names: list[NodeType] | None = None,
+    edge_type_names: list[EdgeType] | None = None,
+) -> Any:
+    """The same graph as a `HeteroData` (PyG's `Data.to_heterogeneous`).
+
+    Tensors with one entry a node or an edge are shared out among the types; the nodes and edges of
+    a type keep their order. All other attributes become attributes of the graph, but for `ptr`.
+
+    Args:
+        data: a homogeneous graph.
+        node_type: `[num_nodes]` int64. The type of every node; by default `data.node_type`, else
+            all nodes are of type 0.
+        edge_type: `[num_edges]` int64. The same for edges.
+        node_type_names: the name of each node type; by default those that `to_homogeneous`
+            remembered, else the numbers as strings.
+        edge_type_names: the name of each edge type; by default those that `to_homogeneous`
+            remembered, else the names of the node types around the number as a string.
+
+    Raises:
+        ValueError: if a type has no name, `node_type` or `edge_type` has the wrong length, edges of
+            one type join nodes of several types or of others than its name says, the number of
+            nodes is not known, or edges are held in a sparse matrix.
+    """
+    from gnnlab.data.hetero_data import HeteroData
+
+    store = data.stores[0]
+    _refuse_adjacency(store)
+    if store.num_nodes is None:
+        raise ValueError("the number of nodes is not known: set 'num_nodes'")
+    edge_index = store.get("edge_index", torch.empty(2, 0, dtype=torch.long))
+    node_type = _types("node_type", node_type, store, store.num_nodes)
+    edge_type = _types("edge_type", edge_type, store, edge_index.size(1))
+    node_names = _names("node_type", node_type, node_type_names, store)
+    edge_names = _names("edge_type", edge_type, edge_type_names, store)
+
+    keys = [key for key in store if key not in STRUCTURE]
+    node_keys = [key for key in keys if _is_column(store, key) and store.is_node_attr(key)]
+    edge_keys = [key for key in keys if _is_column(store, key) and store.is_edge_attr(key)]
+    out = HeteroData()
+    new_ids = torch.empty_like(node_type)
+    for number, name in node_names.items():
+        ids = (node_type == number).nonzero().view(-1)
+        new_ids[ids] = torch.arange(ids.numel(), device=ids.device)
+        out[name].update({key: take(store, key, ids) for key in node_keys})
+        if not out[name].can_infer_num_nodes:
+            out[name].num_nodes = ids.numel()
+    for number, name in edge_names.items():
+        ids = (edge_type == number).nonzero().view(-1)
+        ends = edge_index[:, ids].long()
+        whole_name = _edge_type(number, name, node_type[ends], node_names)
+        out[whole_name].edge_index = new_ids[ends].to(edge_index.dtype)
+        out[whole_name].update({key: take(store, key, ids) for key in edge_keys})
+    for key in keys:
+        if key not in node_keys and key not in edge_keys:
+            out[key] = store[key]
+    return out
+
+
+def to_homogeneous(
+    data: Any,
+    node_attrs: list[str] | None = None,
+    edge_attrs: list[str] | None = None,
+    add_node_type: bool = True,
+    add_edge_type: bool = True,
+    dummy_values: bool = True,
+) -> Any:
+    """The same graph as a `Data` (PyG's `HeteroData.to_homogeneous`).
+
+    The nodes of the first type come first, then those of the second, and so on; edges likewise.
+    Tensors with one entry a node or an edge are joined, narrower matrices filled up with zero
+    columns. What doesn't fit is left out: other values of types, and tensors that differ in the
+    number of dimensions or in a dimension after the second. The names of the types are remembered
+    for the way back.
+
+    Args:
+        data: a heterogeneous graph.
+        node_attrs: names of the node attributes to join; by default all that fit.
+        edge_attrs: names of the edge attributes to join; by default all that fit.
+        add_node_type: add `node_type`, `[num_nodes]` int64.
+        add_edge_type: add `edge_type`, `[num_edges]` int64.
+        dummy_values: where a type lacks an attribute, fill in NaN (floats), `False` (bools) or -1;
+            otherwise only attributes that every type has are joined.
+
+    Raises:
+        KeyError: if a named attribute is found nowhere, or not everywhere without `dummy_values`.
+        ValueError: if a named attribute doesn't fit, an attribute of nodes and one of edges or the
+            graph have the same name, a node type is missing or has an unknown number of nodes, or
+            edges are held in a sparse matrix.
+    """
+    from gnnlab.data.data import Data
+
+    counts = {store._key: store.num_nodes for store in data.node_stores}
+    for store in data.node_stores:
+        if counts[store._key] is None:
+            raise ValueError(f"the number of nodes of type '{store._key}' is not known")
+    for store in data.edge_stores:
+        _refuse_adjacency(store)
+        missing = [end for end in (store._key[0], store._key[-1]) if end not in counts]
+        if missing:
+            raise ValueError(f"node type '{missing[0]}' of edge type {store._key} is missing")
+    num_nodes = list(counts.values())
+    num_edges = [store.num_edges for store in data.edge_stores]
+
+    out = Data(**data.stores[0].to_dict())
+    ids = _joined_ids(data, "edge_index")
+    if ids is not None:
+        out.edge_index = ids
+    nodes = _joined(data, data.node_stores, num_nodes, node_attrs, dummy_values)
+    edges = _joined(data, data.edge_stores, num_edges, edge_attrs, dummy_values)
+    for key, value in [*nodes.items(), *edges.items(), *_joined_labels(data).items()]:
+        if key in out:
+            raise ValueError(
+                f"'{key}' is the name of more than one attribute of nodes, edges and the graph; "
+                "name the attributes to join in node_attrs and edge_attrs"
+            )
+        out[key] = value
+
+    device = next((value.device for _, value in out if isinstance(value, Tensor)), None)
+    if add_node_type:
+        out.node_type = torch.arange(len(num_nodes)).repeat_interleave(torch.tensor(num_nodes))
+    if add_edge_type and ids is not None:
+        out.edge_type = torch.arange(len(num_edges)).repeat_interleave(torch.tensor(num_edges))
+    if not any(key in NODE_COUNT_KEYS or "node" in key for key in out.keys()):  # noqa: SIM118
+        out.num_nodes = sum(num_nodes)
+    out._node_type_names, out._edge_type_names = data.node_types, data.edge_types
+    return out.to(device) if device is not None else out
+
+
+def _joined(
+    data: Any,
+    stores: Sequence[NodeStorage | EdgeStorage],
+    sizes: list[int],
+    wanted: list[str] | None,
+    dummy_values: bool,
+) -> dict[str, Tensor]:
+    """By name, the attributes of all `stores` joined: those in `wanted`, or all that fit."""
+    if wanted is None:
+        names = list(dict.fromkeys(key for store in stores for key in store))
+    else:
+        names = wanted
+    out = {}
+    for key in names:
+        if key in STRUCTURE or (key == "edge_label" and _label_stores(data)):
+            continue
+        fault = _misfit(stores, key, dummy_values)
+        if fault is None:
+            out[key] = _joined_column(data, stores, sizes, key)
+        elif wanted is not None:
+            raise fault
+    return out
+
+
+def _misfit(stores: Sequence[NodeStorage | EdgeStorage], key: str, dummy_values: bool) -> Exception | None:
+    """Why attribute `key` of all `stores` can't be joined, or `None`."""
+    having = [store for store in stores if key in store]
+    lacking = [store._key for store in stores if key not in store]
+    if not having or (lacking and not dummy_values):
+        return KeyError(f"attribute '{key}' is missing in the types {lacking}")
+    for store in having:
+        level = store.is_node_attr if isinstance(store, NodeStorage) else store.is_edge_attr
+        if not _is_column(store, key) or not level(key):
+            what = "node" if isinstance(store, NodeStorage) else "edge"
+            return ValueError(f"'{key}' of type {store._key!r} is no tensor with one entry a {what}")
+    shapes = [tuple(store[key].shape) for store in having]
+    if len({(len(shape), shape[2:]) for shape in shapes}) > 1 or (
+        len(shapes[0]) > 2 and len({shape[1:] for shape in shapes}) > 1
+    ):
+        return ValueError(f"'{key}' has shapes that can't be joined: {shapes}")
+    return None
+
+
+def _joined_column(data: Any, stores: Sequence[NodeStorage | EdgeStorage], sizes: list[int], key: str) -> Tensor:
+    values = [store[key] for store in stores if key in store]
+    width = max((value.size(1) for value in values if value.dim() == 2), default=0)
+    parts = []
+    for store, size in zip(stores, sizes, strict=True):
+        if key not in store:
+            shape = (size, width) if values[0].dim() == 2 else (size, *values[0].shape[1:])
+            parts.append(values[0].new_full(shape, _dummy(values[0].dtype)))
+        elif store[key].dim() == 2 and store[key].size(1) < width:
+            parts.append(torch.nn.functional.pad(store[key], (0, width - store[key].size(1))))
+        else:
+            parts.append(store[key])
+    return torch.cat(parts)
+
+
+def _dummy(dtype: torch.dtype) -> float | bool:
+    if dtype.is_floating_point:
+        return float("nan")
+    return False if dtype == torch.bool else -1
+
+
+def _joined_ids(data: Any, key: str) -> Tensor | None:
+    """`[2, *]`. Attribute `key` of all edge types, as ids of the nodes of all types."""
+    offsets = data.node_offsets
+    parts = [
+        store[key] + torch.tensor([[offsets[store._key[0]]], [offsets[store._key[-1]]]]).to(store[key])
+        for store in data.edge_stores
+        if key in store
+    ]
+    return torch.cat(parts, dim=1) if parts else None
+
+
+def _label_stores(data: Any) -> list[EdgeStorage]:
+    return [store for store in data.edge_stores if "edge_label_index" in store]
+
+
+def _joined_labels(data: Any) -> dict[str, Tensor]:
+    """`edge_label` and `edge_label_index` of the edge types that have them."""
+    ids = _joined_ids(data, "edge_label_index")
+    if ids is None:
+        return {}
+    labels = [store["edge_label"] for store in _label_stores(data) if "edge_label" in store]
+    if labels and len(labels) < len(_label_stores(data)):
+        raise ValueError("'edge_label' is missing in some of the edge types with 'edge_label_index'")
+    return {"edge_label": torch.cat(labels), "edge_label_index": ids} if labels else {"edge_label_index": ids}
+
+
+def _is_column(store: NodeStorage | EdgeStorage, key: str) -> bool:
+    value = store[key]
+    return isinstance(value, Tensor) and value.layout == torch.strided and value.dim() > 0
+
+
+def _types(name: str, given: Tensor | None, store: GlobalStorage, size: int) -> Tensor:
+    """`[size]` int64. The type of every node or edge: as given, as stored, or 0."""
+    types = store.get(name) if given is None else given
+    if types is None:
+        return torch.zeros(size, dtype=torch.long)
+    if types.dim() != 1 or types.numel() != size:
+        raise ValueError(f"'{name}' must be of shape [{size}], found {list(types.shape)}")
+    return types.long()
+
+
+def _names(name: str, types: Tensor, given: Sequence[Any] | None, store: GlobalStorage) -> Any:
+    """By number, the name of every type, `None` for an edge type whose name is up to its ends."""
+    found = types.unique().tolist()
+    names = given if given is not None else store.__dict__.get(f"_{name}_names")
+    if names is None:
+        return {number: str(number) if name == "node_type" else None for number in found}
+    if found and (found[0] < 0 or found[-1] >= len(names)):
+        wrong = found[0] if found[0] < 0 else found[-1]
+        raise ValueError(f"'{name}' holds {wrong}, but there are {len(names)} names: {names}")
+    return dict(enumerate(names))
+
+
+def _edge_type(number: int, name: EdgeType | None, end_types: Tensor, node_names: dict[int, NodeType]) -> EdgeType:
+    """The name of edge type `number`, whose edges join nodes of `end_types`, `[2, *]` int64."""
+    found = end_types.unique(dim=1)
+    if found.size(1) > 1:
+        raise ValueError(
+            "Could not construct a 'HeteroData' object from the 'Data' object because single edge "
+            f"types span over multiple node types: edge type {number} joins "
+            f"{[(node_names[src], node_names[dst]) for src, dst in found.t().tolist()]}"
+        )
+    src, dst = [node_names[at] for at in found[:, 0].tolist()] if found.size(1) else ("", "")
+    if name is None:
+        return src, str(number), dst
+    if found.size(1) and (name[0], name[-1]) != (src, dst):
+        raise ValueError(f"edges of type {name} must not join nodes of types '{src}' and '{dst}'")
+    return name
+
+
+def _refuse_adjacency(store: EdgeStorage) -> None:
+    held = [key for key in ("adj", "adj_t") if is_sparse(store.get(key))]
+    if held and "edge_index" not in store:
+        what = "the graph" if store._key is None else f"edge type {store._key}"
+        raise ValueError(f"edges of {what} are held in '{held[0]}'; 'edge_index' is needed here")
