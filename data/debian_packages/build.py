@@ -135,10 +135,7 @@ def _relation_targets(names: Sequence[str], rows: Sequence[Stanza]) -> list[list
 def _clauses(field: str) -> list[list[str]]:
     """``'a (>= 1) | b, c:any'`` as ``[['a', 'b'], ['c']]``."""
     clauses = [clause for clause in field.split(",") if clause.strip()]
-    return [
-        [re.split(r"[\s(:\[]", alternative.strip())[0] for alternative in clause.split("|")]
-        for clause in clauses
-    ]
+    return [[re.split(r"[\s(:\[]", alternative.strip())[0] for alternative in clause.split("|")] for clause in clauses]
 
 
 def _split(names: Sequence[str], section: np.ndarray) -> np.ndarray:
@@ -163,9 +160,7 @@ def read_release(text: str) -> dict[str, str]:
     }
     checksum = re.search(rf"^ ([0-9a-f]{{64}}) +\d+ {INDEX}$", text, re.MULTILINE)
     if checksum is None or len(release) != 3:
-        raise ValueError(
-            f"the Release file lacks Codename, Version, Date or the SHA-256 of {INDEX}"
-        )
+        raise ValueError(f"the Release file lacks Codename, Version, Date or the SHA-256 of {INDEX}")
     return release | {"index": INDEX, "sha256": checksum.group(1)}
 
 
@@ -181,8 +176,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     found = hashlib.sha256(content).hexdigest()
     if found != release["sha256"]:
         raise ValueError(
-            f"{options.packages}: expected SHA-256 {release['sha256']} (of the Release file),"
-            f" found {found}"
+            f"{options.packages}: expected SHA-256 {release['sha256']} (of the Release file), found {found}"
         )
     columns, tables = build(read_stanzas(content.decode()))
     np.savez_compressed(options.out / "columns.npz", **columns)

@@ -114,9 +114,7 @@ def functions_of_source(source: str | bytes) -> Iterator[Data]:
     return _graphs(_flatten(_parse(source)))
 
 
-def iter_python_functions(
-    *, site_packages: bool = False, limit: int | None = None
-) -> Iterator[Data]:
+def iter_python_functions(*, site_packages: bool = False, limit: int | None = None) -> Iterator[Data]:
     """Yields the graphs of `PythonFunctions` one by one, each built when it is asked for.
 
     At any time only one file's syntax tree is held, so a set of any size streams through
@@ -182,9 +180,7 @@ class PythonFunctions(InMemoryDataset):
         self.site_packages = site_packages
         self.limit = limit
         self._on_disk = root is not None
-        super().__init__(
-            root, transform, pre_transform, pre_filter, force_reload=force_reload, **options
-        )
+        super().__init__(root, transform, pre_transform, pre_filter, force_reload=force_reload, **options)
         if root is None:
             self.data, self.slices = self.collate(self._kept_graphs())
         else:
@@ -250,7 +246,7 @@ def _flatten(module: ast.Module) -> _FlatTree:
             functions[above] = len(kind)
             continue
         index = len(kind)
-        node_type = type(node)
+        node_type: Any = type(node)
         type_id, name_field, fields = _layout(node_type)
         kind.append(type_id)
         parent.append(above)
