@@ -1,4 +1,11 @@
-"""Files: folders of raw tensors, builds that are all or nothing, growing buffers, fingerprints."""
+"""Files, below any notion of a graph.
+
+- `write_folder`, `read_folder`: nested plain values and tensors as raw files with a manifest, memory-mapped if one likes.
+  `register_codec` teaches them a class, `FileFormatError` is what they raise for damage.
+- `building`: a file or folder that appears only when it is complete. `locked`, `recover`: its lock, and its repair.
+- `Growing`: a tensor that grows piece by piece within its own memory.
+- `describe`, `diff`, `fingerprint`: what a value, a function or a transform is, and what changed in it.
+"""
 
 from gnnlab.files.atomic import building, locked, recover
 from gnnlab.files.codecs import register_codec

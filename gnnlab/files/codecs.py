@@ -10,6 +10,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -110,8 +111,13 @@ def _join_torch_sparse(parts: dict[str, Any]) -> Tensor:
 
 
 def _split_sparse_tensor(tensor: Any) -> dict[str, Any]:
-    rowptr, col, value = tensor.csr()
-    return {"rowptr": rowptr, "col": col, "value": value, "sizes": list(tensor.sparse_sizes())}
+    storage, sizes = tensor.storage, tensor.sparse_sizes()
+    if storage.has_rowptr():
+        rowptr = storage.rowptr()
+    else:  # Asking the storage for it would leave it there.
+        row = storage.row()
+        rowptr = torch.searchsorted(row, torch.arange(sizes[0] + 1, device=row.device))
+    return {"rowptr": rowptr, "col": storage.col(), "value": storage.value(), "sizes": list(sizes)}
 
 
 def _join_sparse_tensor(module: str, parts: dict[str, Any]) -> Any:
@@ -132,6 +138,10 @@ def _split_array(array: NDArray[Any]) -> Tensor:
 
 register_codec("torch.sparse", _split_torch_sparse, _join_torch_sparse)
 register_codec("numpy.ndarray", _split_array, Tensor.numpy)
+_SCALARS: list[type[np.generic]] = [np.dtype(code).type for code in "?bhilqBHILQefd"]
+for _scalar in _SCALARS:
+    if find_codec(f"numpy.{_scalar.__qualname__}") is None:  # Two codes can mean one type.
+        register_codec(f"numpy.{_scalar.__qualname__}", _scalar.item, _scalar)
 for _name, _module in (
     ("gnnlab.SparseTensor", "gnnlab.sparse"),
     ("torch_sparse.SparseTensor", "torch_sparse"),

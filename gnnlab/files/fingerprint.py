@@ -1,19 +1,23 @@
 """What a value is, told the same by every process, so that a person can read what changed.
 
-A description is plain JSON. Numbers, strings and lists stand for themselves; everything else is an
-object with its `kind`, mostly a `name`, and what belongs to it: `items` (contents or attributes),
-`contents` (a hash), `code` (a hash). It holds no address, no file name and no order of a set or a
-dict. Code is the bytecode with its constants and names, so it belongs to one version of Python,
-which stands beside it. A class is described by its methods, unless it has a `version`, which then
-speaks for it. What code reads from its module is not followed: raise the `version` when that
-changes.
+A description is plain JSON. Numbers, strings and lists stand for themselves; everything else is an object
+with its `kind`, mostly a `name`, and what belongs to it: `items` (contents or attributes), `contents` (a
+hash), `code` (a hash). It holds no address, no file name and no order of a set or a dict.
+
+Code is the bytecode with its constants and names, so it belongs to one version of Python, which stands beside
+it. A class is described by its methods, unless it has a `version`, which then speaks for it. Code that is
+installed (the standard library, site-packages, gnnlab) is described by its name alone. What code reads from
+its module is not followed: raise the `version` when that changes.
 """
 
 import enum
 import functools
 import json
 import math
+import os
 import platform
+import sys
+import sysconfig
 from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from pathlib import PurePath
@@ -29,6 +33,7 @@ from gnnlab.files.tensors import checksum
 
 _Inner = Callable[[Any], Any]
 _PYTHON = ".".join(platform.python_version_tuple()[:2])
+_INSTALLED = tuple(sysconfig.get_path(kind) + os.sep for kind in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
 def fingerprint(value: Any) -> str:
@@ -55,6 +60,9 @@ def diff(old: Any, new: Any, name: str = "") -> list[str]:
         new: What it returns now.
         name: What the lines call the value.
 
+    Dicts without a `kind`, whose values are descriptions, may be compared too. Code compiled by another
+    version of Python cannot be compared, and is not called changed.
+
     Example:
         >>> diff(describe({"num_nodes": 10, "root": "a"}), describe({"num_nodes": 20, "root": "a"}))
         ['num_nodes: 10 -> 20']
@@ -66,10 +74,14 @@ def diff(old: Any, new: Any, name: str = "") -> list[str]:
         return _diff_items(old, new, name, "list")
     if not (isinstance(old, dict) and isinstance(new, dict)) or _identity(old) != _identity(new):
         return [f"{label}: {_show(old)} -> {_show(new)}"]
+    if "kind" not in old:
+        return _diff_items(old, new, name, "dict")
     lines = []
+    compilers = {old.get("python"), new.get("python")} - {None}
+    skipped = ("python",) if len(compilers) < 2 else ("python", "code", "methods")
     for field in sorted({*old, *new}):
         before, after = old.get(field), new.get(field)
-        if _canonical(before) == _canonical(after):
+        if field in skipped or _canonical(before) == _canonical(after):
             continue
         if field in ("code", "contents"):
             lines.append(f"{label}: {field} changed")
@@ -77,7 +89,7 @@ def diff(old: Any, new: Any, name: str = "") -> list[str]:
             before, after = before or {}, after or {}
             changed = [key for key in sorted({*before, *after}) if before.get(key) != after.get(key)]
             lines += [f"{label}: code of {key} changed" for key in changed]
-        elif field == "items":
+        elif field == "items" and type(before) is type(after):
             lines += _diff_items(before, after, name, old["kind"])
         elif isinstance(before, dict) and isinstance(after, dict):
             lines += diff(before, after, name)
@@ -274,20 +286,20 @@ def _(value: BuiltinFunctionType, inner: _Inner) -> Any:
 
 @_fields.register(FunctionType)
 def _(value: FunctionType, inner: _Inner) -> Any:
-    fields: dict[str, Any] = {"kind": "function", "name": _name(value)}
-    if _is_torch(value):
-        return fields
     code = value.__code__
     positional = code.co_varnames[: code.co_argcount]
     values = value.__defaults__ or ()
     defaults = dict(zip(positional[len(positional) - len(values) :], values, strict=True))
     cells = zip(code.co_freevars, value.__closure__ or (), strict=True)
-    return fields | {
-        "python": _PYTHON,
-        "code": _hash(_describe_code(code, inner, value.__doc__)),
+    fields = {
+        "kind": "function",
+        "name": _name(value),
         "defaults": inner(defaults | (value.__kwdefaults__ or {})),
         "closure": inner({key: cell.cell_contents for key, cell in cells if _is_filled(cell)}),
     }
+    if _is_installed(value):
+        return fields
+    return fields | {"python": _PYTHON, "code": _hash(_describe_code(code, inner, value.__doc__))}
 
 
 @_fields.register(type)
@@ -299,7 +311,7 @@ def _(value: type, inner: _Inner) -> Any:
     methods = {
         f"{base.__name__}.{name}": _hash(inner(function))
         for base in value.__mro__
-        if _package(base) == _package(value) and not _is_torch(base)
+        if not _is_installed(base)
         for name, member in vars(base).items()
         for function in _functions(member)
     }
@@ -346,13 +358,11 @@ def _name(value: Any) -> str:
     return f"{value.__module__}.{value.__qualname__}"
 
 
-def _package(value: Any) -> str:
-    return (value.__module__ or "").partition(".")[0]
-
-
-def _is_torch(value: Any) -> bool:
-    """Whether torch defines it, whose version is no concern of a data set's."""
-    return _package(value) == "torch"
+def _is_installed(value: Any) -> bool:
+    """Whether a library holds this function or class, whose releases are no concern of a data set's."""
+    module = value.__module__ or ""
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    return module.partition(".")[0] in ("builtins", "gnnlab") or file.startswith(_INSTALLED)
 
 
 def _canonical(description: Any) -> str:
@@ -367,7 +377,7 @@ def _hash(description: Any) -> str:
 
 
 def _identity(node: dict[str, Any]) -> Any:
-    return node["kind"], node.get("name"), node.get("type")
+    return node.get("kind"), node.get("name"), node.get("type")
 
 
 def _diff_items(old: Any, new: Any, name: str, kind: str) -> list[str]:

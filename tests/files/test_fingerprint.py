@@ -19,7 +19,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnnlab.files import describe, diff, fingerprint
+from gnnlab.files import Growing, describe, diff, fingerprint
 
 
 class Colour(enum.Enum):
@@ -166,6 +166,8 @@ DIFFERENT: dict[str, tuple[Any, Any]] = {
     "array of objects": (np.array([1, "a"], object), np.array([1, "b"], object)),
     "long double": (np.longdouble(1), np.longdouble(2)),
     "tensor": (torch.tensor([1]), torch.tensor([2])),
+    "objects and numbers": (np.array([1]), np.array([1], object)),
+    "dense and sparse": (torch.eye(2), torch.eye(2).to_sparse()),
     "sparse tensor": (torch.eye(2).to_sparse(), (2 * torch.eye(2)).to_sparse()),
     "meta tensor": (torch.ones(2, device="meta"), torch.ones(3, device="meta")),
     "constant": (make("f = lambda x: x + 1"), make("f = lambda x: x + 2")),
@@ -193,6 +195,7 @@ DIFFERENT: dict[str, tuple[Any, Any]] = {
         make("class f:\n  def g(self): return 1")(),
         make("class f:\n  def g(self): return 2")(),
     ),
+    "new method": (make("class f: pass"), make("class f:\n  def g(self): return 2")),
     "property": (
         make("class f:\n  g = property(lambda self: 1)"),
         make("class f:\n  g = property(lambda self: 2)"),
@@ -289,13 +292,38 @@ def test_a_function_whose_closed_over_value_is_not_there_yet() -> None:
     assert described[0]["closure"]["items"] == {}
 
 
-def test_what_torch_and_builtins_hold_is_described_by_name() -> None:
-    assert describe(torch.nn.functional.relu) == {
+def test_what_is_installed_is_described_by_name() -> None:
+    nothing = {"kind": "dict", "items": {}}
+    assert describe(os.path.join) == {
         "kind": "function",
-        "name": "torch.nn.functional.relu",
+        "name": "posixpath.join",
+        "defaults": nothing,
+        "closure": nothing,
     }
+    assert describe(torch.nn.Linear) == {"kind": "class", "name": "torch.nn.modules.linear.Linear"}
+    assert describe(Growing) == {"kind": "class", "name": "gnnlab.files.growing.Growing"}
     assert describe(dict) == {"kind": "class", "name": "builtins.dict"}
     assert describe(threading.Lock()) == {"kind": "unknown", "name": "_thread.lock"}
+
+
+def test_what_another_python_compiled_is_not_called_changed() -> None:
+    source = "class f:\n  def g(self, k={0}): return {0}\ndef h(k={0}): return {0}"
+    for name, lines in (("f", ["code of f.g changed"]), ("h", ["code changed", "k: 1 -> 2"])):
+        old, new = (describe(make(source.format(number), name)) for number in (1, 2))
+        assert [line.removeprefix("it: ").removeprefix("it.") for line in diff(old, new, "it")] == lines
+        old["python"] = "3.0"
+        assert diff(old, new, "it") == [f"it.{line}" for line in lines if "code" not in line]
+
+
+values = [value for pair in DIFFERENT.values() for value in pair]
+
+
+@given(one=st.sampled_from(values), other=st.sampled_from(values))
+def test_any_two_values_can_be_compared(one: Any, other: Any) -> None:
+    old, new = {"it": describe(one)}, {"it": describe(other)}
+    lines = diff(old, new)
+    assert all(line.startswith("it") for line in lines)
+    assert bool(lines) == (json.dumps(old) != json.dumps(new))
 
 
 @pytest.mark.parametrize(
