@@ -12,13 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gnnlab.data.stream import CHUNK_BYTES
 from gnnlab.profile.memory import footprint
 from gnnlab.profile.show import Shown, size
 
-# What a streaming build takes beside its result: room to grow, as a part of the result, and the
-# graphs at hand, in bytes.
+# The room that the buffers of a streaming build have to grow in, at most, as a part of the result.
 ROOM_TO_GROW = 1 / 8
-AT_HAND = 2**20
 
 _LIST_SLOT = 8
 
@@ -36,7 +35,7 @@ class CollateEstimate(Shown):
     - `error`: two standard errors of `total`, from the spread within the sample; infinite for a
       sample of one.
     - `peak`: the most that a streaming build holds: `total`, the room its buffers grow into, and
-      the graphs at hand.
+      the graphs at hand with their joint block.
     - `listed`: what the graphs take as a list of `Data`, Python objects and tensor headers
       included.
     - `peak_from_list`: the list and its block together, the least that collating a list can take.
@@ -58,7 +57,8 @@ class CollateEstimate(Shown):
     @property
     def peak(self) -> int:
         """Bytes at the peak of a streaming build."""
-        return round(self.total * (1 + ROOM_TO_GROW)) + AT_HAND
+        at_hand = CHUNK_BYTES * self.listed / max(self.total, 1) + CHUNK_BYTES
+        return round(self.total * (1 + ROOM_TO_GROW) + min(at_hand, self.peak_from_list))
 
     @property
     def peak_from_list(self) -> int:
