@@ -1,6 +1,6 @@
 """Files, below any notion of a graph.
 
-- `write_folder`, `read_folder`: nested plain values and tensors as raw files with a manifest, memory-mapped if one likes.
+- `write_folder`, `read_folder`: nested plain values and tensors as raw files and a manifest, memory-mapped if asked.
   `register_codec` teaches them a class, `FileFormatError` is what they raise for damage.
 - `building`: a file or folder that appears only when it is complete. `locked`, `recover`: its lock, and its repair.
 - `Growing`: a tensor that grows piece by piece within its own memory.

@@ -15,7 +15,6 @@ import functools
 import json
 import math
 import os
-import platform
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
@@ -32,8 +31,7 @@ from gnnlab.files.codecs import codec_name, find_codec
 from gnnlab.files.tensors import checksum
 
 _Inner = Callable[[Any], Any]
-_PYTHON = ".".join(platform.python_version_tuple()[:2])
-_INSTALLED = tuple(sysconfig.get_path(kind) + os.sep for kind in ("stdlib", "platstdlib", "purelib", "platlib"))
+_PYTHON = "{}.{}".format(*sys.version_info)
 
 
 def fingerprint(value: Any) -> str:
@@ -358,11 +356,16 @@ def _name(value: Any) -> str:
     return f"{value.__module__}.{value.__qualname__}"
 
 
+@functools.cache
+def _installed_folders() -> tuple[str, ...]:
+    return tuple(sysconfig.get_path(kind) + os.sep for kind in ("stdlib", "platstdlib", "purelib", "platlib"))
+
+
 def _is_installed(value: Any) -> bool:
     """Whether a library holds this function or class, whose releases are no concern of a data set's."""
     module = value.__module__ or ""
     file = getattr(sys.modules.get(module), "__file__", None) or ""
-    return module.partition(".")[0] in ("builtins", "gnnlab") or file.startswith(_INSTALLED)
+    return module.partition(".")[0] in ("builtins", "gnnlab") or file.startswith(_installed_folders())
 
 
 def _canonical(description: Any) -> str:

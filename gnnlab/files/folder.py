@@ -13,7 +13,6 @@ import json
 import math
 import mmap
 import os
-import platform
 import re
 import sys
 from hashlib import blake2b
@@ -33,10 +32,6 @@ FORMAT, VERSION = "gnnlab.folder", 1
 MANIFEST = "manifest.json"
 
 _LEAST_MAPPED = 1 << 16
-
-# Linux refuses a private mapping that is larger than its memory without this flag, which older
-# Pythons do not name.
-_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if platform.machine() in ("x86_64", "aarch64") else 0)
 
 
 def write_folder(path: str | os.PathLike[str], tree: Any, meta: Any = None) -> None:
@@ -257,6 +252,8 @@ def _read_tensor(folder: Path, entry: _Entry, mapped: bool, verify: bool) -> Ten
 
 
 def _map(handle: int, nbytes: int) -> mmap.mmap:
-    if sys.platform == "linux":
-        return mmap.mmap(handle, nbytes, flags=mmap.MAP_PRIVATE | _NORESERVE)
-    return mmap.mmap(handle, nbytes, access=mmap.ACCESS_COPY)
+    if sys.platform != "linux":
+        return mmap.mmap(handle, nbytes, access=mmap.ACCESS_COPY)
+    # Without MAP_NORESERVE, which older Pythons do not name, Linux refuses a private mapping larger than its memory.
+    on_these = 0x4000 if os.uname().machine in ("x86_64", "aarch64") else 0
+    return mmap.mmap(handle, nbytes, flags=mmap.MAP_PRIVATE | getattr(mmap, "MAP_NORESERVE", on_these))
