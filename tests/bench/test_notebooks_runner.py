@@ -1,5 +1,6 @@
 """The notebook runner, on notebooks of a few lines."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -31,10 +32,7 @@ def make_notebook(*cells: str, quick: dict | None = None, requires: list | None 
     parameters = nbformat.v4.new_code_cell("N = 1000", id="parameters")
     parameters.metadata.tags = ["parameters"]
     notebook.cells = [nbformat.v4.new_markdown_cell("# Count & <tell>", id="title"), parameters]
-    notebook.cells += [
-        nbformat.v4.new_code_cell(source, id=f"cell-{number}")
-        for number, source in enumerate(cells)
-    ]
+    notebook.cells += [nbformat.v4.new_code_cell(source, id=f"cell-{number}") for number, source in enumerate(cells)]
     return notebook
 
 
@@ -46,10 +44,7 @@ def save(folder: Path, name: str, *cells: str, **metadata) -> Path:
 
 def printed(notebook: NotebookNode) -> str:
     return "".join(
-        output.get("text", "")
-        for cell in notebook.cells
-        if cell.cell_type == "code"
-        for output in cell.outputs
+        output.get("text", "") for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs
     )
 
 
@@ -209,7 +204,8 @@ def test_nbmake_runs_quick_copies_and_writes_nothing_back(tmp_path):
     ]
     before = [path.read_bytes() for path in paths]
     command = [sys.executable, "-m", "pytest", "--nbmake", "-rs", "notebooks"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    env = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert "1 failed, 1 passed, 1 skipped" in done.stdout
     assert "needs no_such_module" in done.stdout
     assert [path.read_bytes() for path in paths] == before
