@@ -2,13 +2,16 @@
 
 import sys
 from collections import OrderedDict
-from collections.abc import Iterable, MutableSequence
+from collections.abc import Callable, Iterable, Iterator, MutableSequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from torch import Tensor
 
 from gnnlab import sparse
+from gnnlab.data.data import BaseData
+from gnnlab.data.nested import map_tensors
 
 Limit = Literal["all"] | int | None
 
@@ -44,6 +47,9 @@ class CacheInfo:
 class GraphCache:
     """Keeps graphs by position: all of them, none, or those last used within a budget of bytes.
 
+    What is kept of a graph is the dictionary of its attributes (`Separator.read`), the least that saves cutting it out
+    again; a graph that the user puts in is kept as it is.
+
     Args:
         limit: 'all', `None`, or a number of bytes.
     """
@@ -57,133 +63,137 @@ class GraphCache:
         self.limit = limit
         self.hits = 0
         self.misses = 0
-        self.slots: list[Any] | None = None  # by position; for 'all' only
-        self._recent: OrderedDict[int, tuple[Any, int]] = OrderedDict()  # for a budget: graph and cost
-        self._held = 0
-        self._handed: dict[int, Any] = {}  # graphs that the user has held in hand, with their version then
+        self._slots: list[Any] | None = None  # by position; for 'all' only
+        self._recent: OrderedDict[int, tuple[Any, int]] = OrderedDict()  # for a budget: what is kept, and its cost
+        self._used = 0
+        self._handed: dict[int, tuple[Any, int]] = {}  # graphs that the user has held in hand, with their version then
+        self._paused = False
 
     def fresh(self) -> "GraphCache":
         """An empty cache with the same limit."""
         return GraphCache(self.limit)
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """For a while, answer from what is held, but keep and count nothing."""
+        before = self._paused, self.hits, self.misses
+        self._paused = True
+        try:
+            yield
+        finally:
+            self._paused, self.hits, self.misses = before
+
     def read(self, at: int) -> Any:
-        """The graph at position `at`, or `None`."""
-        if self.slots is not None:
-            graph = self.slots[at]
-        elif self._recent and at in self._recent:
+        """What is kept of the graph at position `at`, or `None`."""
+        if self._slots is not None:
+            kept = self._slots[at]
+        elif at in self._recent:
             self._recent.move_to_end(at)
-            graph = self._recent[at][0]
+            kept = self._recent[at][0]
         else:
-            graph = None
-        if graph is None:
+            kept = None
+        if kept is None:
             self.misses += 1
         else:
             self.hits += 1
-        return graph
+        return kept
 
-    def keep(self, at: int, graph: Any, length: int, block: frozenset[int]) -> None:
-        """Keep `graph`, one of `length`, where the limit allows it. `block` tells views (`storages_of`)."""
-        if self.limit is None:
+    def keep(self, at: int, kept: Any, length: int, block: frozenset[int]) -> None:
+        """Keep a graph, one of `length`, where the limit allows it. `block` tells views (`storages_of`)."""
+        if self.limit is None or self._paused:
             return
         if self.limit == "all":
-            if self.slots is None:
-                self.slots = [None] * length
-            self.slots[at] = graph
+            if self._slots is None:
+                self._slots = [None] * length
+            self._slots[at] = kept
             return
-        own, objects, _ = costs(graph, block)
-        self._recent[at] = (graph, own + objects)
-        self._held += own + objects
-        while self._held > self.limit:
-            old, (_, cost) = self._recent.popitem(last=False)
-            self._held -= cost
-            self._handed.pop(old, None)
+        own, objects, _ = costs(kept, block)
+        self._drop(at)
+        self._recent[at] = (kept, own + objects)
+        self._used += own + objects
+        while self._used > self.limit:
+            self._drop(next(iter(self._recent)))
 
-    def graphs(self) -> list[Any]:
-        """All graphs held."""
-        if self.slots is not None:
-            return [graph for graph in self.slots if graph is not None]
-        return [graph for graph, _ in self._recent.values()]
+    def _drop(self, at: int) -> None:
+        self._used -= self._recent.pop(at, (None, 0))[1]
+        self._handed.pop(at, None)
+
+    def _kept(self) -> list[Any]:
+        if self._slots is not None:
+            return [kept for kept in self._slots if kept is not None]
+        return [kept for kept, _ in self._recent.values()]
+
+    def __bool__(self) -> bool:
+        return any(kept is not None for kept in self._slots) if self._slots is not None else bool(self._recent)
 
     def info(self, block: frozenset[int], note: str = "") -> CacheInfo:
         """What the cache did and holds."""
-        graphs = self.graphs()
-        sums = [sum(part) for part in zip(*(costs(graph, block) for graph in graphs), strict=True)] or [0, 0, 0]
-        own, objects, views = sums
-        slots = 0 if self.slots is None else sys.getsizeof(self.slots)
-        return CacheInfo(
-            self.limit,
-            self.hits,
-            self.misses,
-            len(graphs),
-            own + objects + slots,
-            own,
-            objects + slots,
-            views,
-            note,
-        )
+        kept = self._kept()
+        found = [costs(one, block) for one in kept]
+        own, objects, views = (sum(part) for part in zip(*found, strict=True)) if found else (0, 0, 0)
+        if self._slots is not None:
+            objects += sys.getsizeof(self._slots)
+        return CacheInfo(self.limit, self.hits, self.misses, len(kept), own + objects, own, objects, views, note)
 
     # Edits by the user -----------------------------------------------------------------------------------------------
 
-    def hand_out(self, at: int) -> Any:
-        """The graph at `at` for the user to hold, who may change it."""
-        graph = self.slots[at] if self.slots is not None else self._recent.get(at, (None, 0))[0]
-        if graph is not None and at not in self._handed:
-            self._handed[at] = None if _has_containers(graph) else version_of(graph)
+    def hand_out(self, at: int, build: Callable[[Any], Any]) -> Any:
+        """The graph at `at` for the user to hold, who may change it; `build` makes a graph around what is kept."""
+        if at in self._handed:
+            return self._handed[at][0]
+        kept = self._slots[at] if self._slots is not None else self._recent.get(at, (None, 0))[0]
+        if kept is None:
+            return None
+        graph = build(kept)
+        self._handed[at] = graph, _ALWAYS if _has_containers(graph) else version_of(graph)
         return graph
 
     def replace(self, at: int, graph: Any, length: int, block: frozenset[int]) -> None:
         """Put the user's `graph` at `at`; `None` drops what is there."""
-        if graph is None and self.slots is not None:
-            self.slots[at] = None
-            self._handed.pop(at, None)
-        elif graph is None:
-            self._held -= self._recent.pop(at, (None, 0))[1]
-            self._handed.pop(at, None)
-        else:
+        self._drop(at)
+        if graph is not None:
             self.keep(at, graph, length, block)
-            self._handed[at] = None
+            self._handed[at] = graph, _ALWAYS
+        elif self._slots is not None:
+            self._slots[at] = None
 
-    def edited(self, positions: Iterable[int]) -> bool:
-        """Whether the user may have changed any of the graphs at `positions`."""
-        return bool(self._handed) and any(at in self._handed and self._is_edited(at) for at in positions)
+    def edited(self, positions: Iterable[int] | None = None) -> bool:
+        """Whether the user may have changed any of the graphs at `positions` (of all, without)."""
+        if not self._handed:
+            return False
+        chosen = self._handed if positions is None else self._handed.keys() & set(positions)
+        return any(version_of(self._handed[at][0]) != self._handed[at][1] for at in chosen)
 
-    def any_edited(self) -> bool:
-        """Whether the user may have changed any graph."""
-        return any(self._is_edited(at) for at in self._handed)
 
-    def _is_edited(self, at: int) -> bool:
-        graph = self.slots[at] if self.slots is not None else self._recent[at][0]
-        return self._handed[at] is None or self._handed[at] != version_of(graph)
+#: Stands for the version of a graph that always counts as changed.
+_ALWAYS = -1
 
 
 class CachedGraphs(MutableSequence[Any]):
     """The cache as PyG shows it in `_data_list`: one entry a graph, `None` where it is not held. Entries may be set."""
 
-    def __init__(self, cache: GraphCache, length: int, block: frozenset[int]) -> None:
-        self._cache, self._length, self._block = cache, length, block
+    def __init__(self, cache: GraphCache, length: int, block: frozenset[int], build: Callable[[Any], Any]) -> None:
+        self._cache, self._length, self._block, self._build = cache, length, block, build
 
     def __len__(self) -> int:
         return self._length
 
     def __getitem__(self, idx: Any) -> Any:
         if isinstance(idx, slice):
-            return [self._cache.hand_out(i) for i in range(self._length)[idx]]
-        return self._cache.hand_out(range(self._length)[idx])
+            return [self[i] for i in range(self._length)[idx]]
+        return self._cache.hand_out(range(self._length)[idx], self._build)
 
     def __setitem__(self, idx: Any, graph: Any) -> None:
         self._cache.replace(range(self._length)[idx], graph, self._length, self._block)
 
     def __delitem__(self, idx: Any) -> None:
-        raise TypeError(
-            "an entry of _data_list can't be deleted, since the others keep their positions: set it to None"
-        )
+        raise TypeError("an entry of _data_list can't be deleted, since the others keep their place: set it to None")
 
     def insert(self, index: int, value: Any) -> None:
         raise TypeError("_data_list has one entry for each graph and can't grow")
 
     def __repr__(self) -> str:
-        held = len(self._cache.graphs())
-        return f"<{held} of {self._length} graphs cached>"
+        return f"<{len(self._cache._kept())} of {self._length} graphs cached>"
 
 
 def version_of(graph: Any) -> int:
@@ -204,11 +214,14 @@ def storages_of(graph: Any) -> frozenset[int]:
     return frozenset(found)
 
 
-def costs(graph: Any, block: frozenset[int]) -> tuple[int, int, int]:
-    """Bytes of `graph`: its own tensors, its Python objects, and its tensors that are views of `block`."""
-    own = views = 0
+def costs(kept: Any, block: frozenset[int]) -> tuple[int, int, int]:
+    """Bytes of a kept graph: its own tensors, its Python objects, and its tensors that are views of `block`."""
+    own = views = objects = 0
+    if isinstance(kept, BaseData):
+        objects = sum(sys.getsizeof(part) + sys.getsizeof(part.__dict__) for part in (kept, *kept.stores))
+        kept = {store._key: store._mapping for store in kept.stores}
     tensors: list[Any] = []
-    graph.apply_(tensors.append)
+    map_tensors(kept, tensors.append)
     for x in tensors:
         for part in _strided_parts(x):
             size = part.numel() * part.element_size()
@@ -216,24 +229,18 @@ def costs(graph: Any, block: frozenset[int]) -> tuple[int, int, int]:
                 views += size
             else:
                 own += size
-    objects = _object_bytes(graph) + sum(_object_bytes(store) for store in graph.stores)
-    objects += sum(sys.getsizeof(store._mapping) + _value_bytes(store._mapping.values()) for store in graph.stores)
-    return own, objects, views
+    return own, objects + _value_bytes(kept), views
 
 
-def _object_bytes(obj: Any) -> int:
-    return sys.getsizeof(obj) + sys.getsizeof(obj.__dict__)
-
-
-def _value_bytes(values: Iterable[Any]) -> int:
-    """Python objects of attribute values; a tensor counts with its header, not its data."""
-    total = 0
-    for value in values:
-        total += _TENSOR_HEADER if isinstance(value, Tensor) else sys.getsizeof(value)
-        if isinstance(value, dict):
-            total += _value_bytes(value.values())
-        elif isinstance(value, (list, tuple)):
-            total += _value_bytes(value)
+def _value_bytes(value: Any) -> int:
+    """Python objects of a value; a tensor counts with its header, not its data."""
+    if isinstance(value, Tensor):
+        return _TENSOR_HEADER
+    total = sys.getsizeof(value)
+    if isinstance(value, dict):
+        total += sum(map(_value_bytes, value.values()))
+    elif isinstance(value, (list, tuple)):
+        total += sum(map(_value_bytes, value))
     return total
 
 

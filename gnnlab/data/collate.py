@@ -12,6 +12,7 @@ each type. An attribute that only some graphs have is optional: under the key `P
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from torch import Tensor
 from gnnlab import sparse
 from gnnlab.data.data import BaseData, Data
 from gnnlab.data.hetero_data import HeteroData
+from gnnlab.data.pieces import cat
 from gnnlab.data.storage import BaseStorage, EdgeStorage, NodeStorage
 
 #: The key, among the slices of a storage, under which it is kept which graphs have the optional attributes.
@@ -28,6 +30,8 @@ PRESENT = "__present__"
 
 #: A name that batching writes itself.
 _POINTER = "ptr"
+
+_SHAPE, _DTYPE = attrgetter("shape"), attrgetter("dtype")
 
 
 def collate(
@@ -199,10 +203,10 @@ class _StoreJoiner:
         first = values[0]
         kinds = set(map(type, values))
         if isinstance(first, Tensor) or sparse.is_sparse(first):
-            self._check_alike(name, values, at)
             here = 0 if at is None else at[0]
             dim = self.graphs[here].__cat_dim__(name, first, self.stores[here])
             if sparse.is_sparse(first):
+                self._check_alike(name, values, at)
                 return self._join_sparse(name, values, dim, at)
             value, slices = self._join_dense(name, values, dim, at)
             incs = self._increments(name, values, at)
@@ -248,11 +252,6 @@ class _StoreJoiner:
 
     def _check_alike(self, name: str, values: list[Any], at: list[int] | None) -> None:
         """Values that are joined as tensors must all be tensors of one dtype and layout."""
-        try:
-            if len({(value.dtype, value.layout) for value in values}) == 1:
-                return
-        except AttributeError:
-            pass
         signs = [_sign(value) for value in values]
         other = next((i for i, sign in enumerate(signs) if sign != signs[0]), None)
         if other is not None:
@@ -267,15 +266,22 @@ class _StoreJoiner:
     ) -> tuple[Tensor, Tensor]:
         if isinstance(dim, tuple):
             raise ValueError(f"{place(self.key, name)} is dense and can't be joined along the dimensions {dim}")
-        if dim is None or any(value.dim() == 0 for value in values):
-            values = [value.unsqueeze(0) if dim is None or value.dim() == 0 else value for value in values]
-            dim = dim or 0
-        counts = [value.size(dim) for value in values]
         try:
-            joined = torch.cat(values, dim=dim)
-        except (RuntimeError, IndexError):
-            shapes = [_rest(value, dim) for value in values]
-            other = next((i for i, shape in enumerate(shapes) if shape != shapes[0]), None)
+            shapes = list(map(_SHAPE, values))
+            if len(set(map(_DTYPE, values))) > 1:
+                raise TypeError
+            if dim is None or () in shapes:
+                values = [value.unsqueeze(0) if dim is None or value.dim() == 0 else value for value in values]
+                shapes = list(map(_SHAPE, values))
+                dim = dim or 0
+            counts = [shape[dim] for shape in shapes]
+            if len(set(map(len, shapes))) > 1:
+                raise IndexError
+            return cat(values, dim, counts), self._slices(counts, at)
+        except (RuntimeError, IndexError, TypeError, AttributeError):
+            self._check_alike(name, values, at)
+            rests = [_rest(value, dim or 0) for value in values]
+            other = next((i for i, rest in enumerate(rests) if rest != rests[0]), None)
             if other is None:
                 raise
             here, there = (0, other) if at is None else (at[0], at[other])
@@ -283,9 +289,6 @@ class _StoreJoiner:
                 f"{place(self.key, name)} must have the same shape in all graphs but for dimension {dim}: it is "
                 f"{list(values[0].shape)} in graph {here} but {list(values[other].shape)} in graph {there}"
             ) from None
-        if len(values) > 1 and joined.dim() != values[0].dim():
-            raise ValueError(f"{place(self.key, name)} mixes tensors of different numbers of dimensions")
-        return joined, self._slices(counts, at)
 
     # Shifts ----------------------------------------------------------------------------------------------------------
 
@@ -456,8 +459,9 @@ def _sign(value: Any) -> str:
 
 
 def _rest(value: Tensor, dim: int) -> list[int]:
-    shape = list(value.shape)
-    del shape[dim]
+    """The shape of `value` but for `dim`."""
+    shape = list(value.shape) or [1]
+    del shape[min(dim, len(shape) - 1)]
     return shape
 
 

@@ -1,5 +1,6 @@
 """`Dataset`: graphs behind an index, with raw files to fetch and processed files to build once."""
 
+import contextlib
 import copy
 import inspect
 import json
@@ -243,7 +244,8 @@ class Dataset(torch.utils.data.Dataset[Any], ABC):
     def __getitem__(self, idx: Any) -> Any:
         """One transformed graph for an int, else the dataset of the selected graphs (`index_select`)."""
         if type(idx) is int or is_scalar(idx):
-            graph = self.get(self.indices()[idx])
+            indices = range(self.len()) if self._indices is None else self._indices
+            graph = self.get(indices[idx])
             return graph if self.transform is None else self.transform(graph)
         return self.index_select(idx)
 
@@ -277,8 +279,13 @@ class Dataset(torch.utils.data.Dataset[Any], ABC):
 
     # Facts -----------------------------------------------------------------------------------------------------------
 
+    def _without_trace(self) -> contextlib.AbstractContextManager[None]:
+        """While it is entered, reading graphs leaves nothing behind in the dataset."""
+        return contextlib.nullcontext()
+
     def _first(self) -> Any:
-        graph = self[0]
+        with self._without_trace():
+            graph = self[0]
         return graph[0] if isinstance(graph, tuple) else graph
 
     @property
@@ -302,10 +309,11 @@ class Dataset(torch.utils.data.Dataset[Any], ABC):
         floating-point `y`, or the columns of a matrix.
         """
         labels = []
-        for graph in self:
-            y = getattr(graph, "y", None)
-            if y is not None:
-                labels.append(torch.as_tensor(y).reshape(-1) if not isinstance(y, Tensor) or y.dim() == 0 else y)
+        with self._without_trace():
+            for graph in self:
+                y = getattr(graph, "y", None)
+                if y is not None:
+                    labels.append(torch.as_tensor(y).reshape(-1) if not isinstance(y, Tensor) or y.dim() == 0 else y)
         return self._infer_num_classes(torch.cat(labels) if labels else None)
 
     def _infer_num_classes(self, y: Tensor | None) -> int:
@@ -327,7 +335,8 @@ class Dataset(torch.utils.data.Dataset[Any], ABC):
         """Sizes of the graphs: mean, spread, least, quartiles and largest (`gnnlab.data.summary.Summary`)."""
         from gnnlab.data.summary import Summary
 
-        return Summary.from_dataset(self)
+        with self._without_trace():
+            return Summary.from_dataset(self)
 
     def print_summary(self, fmt: str = "psql") -> None:
         """Print `get_summary` as a table."""

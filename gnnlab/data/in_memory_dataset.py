@@ -3,6 +3,7 @@
 import copy
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch
 from gnnlab.data import saved
 from gnnlab.data.batch import Batch
 from gnnlab.data.block import Block, BlockRefused
-from gnnlab.data.cache import CachedGraphs, CacheInfo, GraphCache, Limit, storages_of, version_of
+from gnnlab.data.cache import CachedGraphs, CacheInfo, GraphCache, Limit, storages_of
 from gnnlab.data.collate import collate
 from gnnlab.data.data import Data
 from gnnlab.data.dataset import Dataset, OnChange
@@ -68,8 +69,8 @@ class InMemoryDataset(Dataset):
         """The joined graph of all graphs, also of those that are not selected; setting it drops the cache."""
         if self.slices is not None:
             warnings.warn(
-                "dataset.data is the joined graph of all graphs: read single graphs by dataset[i], and use dataset._data "
-                "if the joined one is what you want",
+                "dataset.data is the joined graph of all graphs: read single graphs by dataset[i], and use "
+                "dataset._data if the joined one is what you want",
                 stacklevel=2,
             )
         return self._data
@@ -86,19 +87,18 @@ class InMemoryDataset(Dataset):
     def _current(self) -> "_Cut":
         """How graphs are cut from the block as it is now; a block that was written to since drops the cache."""
         cut = self._cut
-        if (
-            cut is None
-            or cut.data is not self._data
-            or cut.slices is not self.slices
-            or cut.version != version_of(cut.data)
-        ):
-            if cut is not None:
-                self._release()
-            cut = self._cut = _Cut(self._data, self.slices)
-        return cut
+        if cut is not None and cut.data is self._data and cut.slices is self.slices and cut.is_fresh():
+            return cut
+        if cut is not None:
+            self._release()
+        self._cut = _Cut(self._data, self.slices)
+        return self._cut
 
     def len(self) -> int:
         """The number of graphs, whatever was selected of them."""
+        cut = self._cut
+        if cut is not None and cut.data is self._data and cut.slices is self.slices:
+            return cut.length
         if self.slices is None:
             return 0 if self._data is None else 1
         return self._current().length
@@ -116,14 +116,14 @@ class InMemoryDataset(Dataset):
         cut = self._current()
         if not 0 <= idx < cut.length:
             raise IndexError(f"graph {idx} is out of range: the dataset has {cut.length} graphs")
-        cache = self._cache
-        graph = cache.read(idx)
-        if graph is None:
-            graph = cut.separator.get(idx)
-            if cache.limit is None:
-                return graph
-            cache.keep(idx, graph, cut.length, cut.storages)
-        return graph.__copy__()
+        kept = self._cache.read(idx)
+        if kept is None:
+            kept = cut.separator.read(idx)
+            self._cache.keep(idx, kept, cut.length, cut.storages)
+        return cut.separator.build_copy(kept) if type(kept) is dict else copy.copy(kept)
+
+    def _without_trace(self) -> AbstractContextManager[None]:
+        return self._cache.paused()
 
     @property
     def num_classes(self) -> int:
@@ -184,10 +184,10 @@ class InMemoryDataset(Dataset):
     @property
     def _data_list(self) -> Any:
         """The cached graphs, `None` for those that are not; `None` where none is. Set it to `None` to release them."""
-        if not self._cache.graphs():
+        if not self._cache:
             return None
         cut = self._current()
-        return CachedGraphs(self._cache, cut.length, cut.storages)
+        return CachedGraphs(self._cache, cut.length, cut.storages, cut.build)
 
     @_data_list.setter
     def _data_list(self, graphs: Sequence[Any] | None) -> None:
@@ -233,7 +233,7 @@ class InMemoryDataset(Dataset):
         """
         if vectorised and self._why_not_vectorised() is None:
             chosen = self._rows(indices)
-            if len(chosen) > 0 and not self._cache.edited(chosen.tolist() if self._cache._handed else ()):
+            if len(chosen) > 0 and not self._cache.edited(chosen):
                 try:
                     return self._current().block.batch(chosen, follow_batch, exclude_keys)
                 except BlockRefused:
@@ -244,7 +244,7 @@ class InMemoryDataset(Dataset):
     def batch_path(self) -> str:
         """How `batch` and the loader make batches: 'vectorised', or 'graph by graph: ' and why."""
         reason = self._why_not_vectorised()
-        if reason is None and self._cache.any_edited():
+        if reason is None and self._cache.edited():
             reason = "cached graphs in _data_list were edited"
         return "vectorised" if reason is None else f"graph by graph: {reason}"
 
@@ -330,13 +330,21 @@ class _Cut:
 
     def __init__(self, data: Any, slices: Any) -> None:
         self.data, self.slices = data, slices
-        self.version = version_of(data)
+        self._stores = [(store, store._version) for store in data.stores]
         self.length = count_graphs(slices)
         self.separator = Separator(type(data), data, slices)
         self.storages = storages_of(data)
         self._block: Block | None = None
         self.indices: Any = None
         self.index_array: Any = None
+
+    def is_fresh(self) -> bool:
+        """Whether nothing has been written to the block since."""
+        return all(store._version == version for store, version in self._stores)
+
+    def build(self, kept: Any) -> Any:
+        """The graph that the cache has kept so."""
+        return self.separator.build(kept) if type(kept) is dict else kept
 
     @property
     def block(self) -> Block:

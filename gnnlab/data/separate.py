@@ -65,21 +65,35 @@ class Separator:
         else:
             stores, parts, incs = {None: joined.stores[0]}, {None: slice_dict}, {None: inc_dict}
         self.readers = {key: _store_readers(joined, stores[key], parts[key], incs[key]) for key in stores}
-        self._plain = self.readers[None] if set(self.readers) == {None} else None
-        if self._plain is not None and any(present is not None for _, _, present in self._plain):
-            self._plain = None
-        self._build = None if self._plain is None else cls._from_mapping  # type: ignore[attr-defined]
+        whole = all(present is None for readers in self.readers.values() for _, _, present in readers)
+        self._flat = [(n, read) for n, read, _ in self.readers[None]] if set(self.readers) == {None} and whole else None
 
     def get(self, idx: int) -> Any:
         """Graph `idx`."""
-        if self._build is not None:
-            return self._build({name: read(idx) for name, read, _ in self._plain})  # type: ignore[union-attr]
+        return self.build(self.read(idx))
+
+    def read(self, idx: int) -> dict[Any, Any]:
+        """The attributes of graph `idx`, for `build`: of all its storages, by storage, or just of its only one."""
+        if self._flat is not None:
+            return {name: read(idx) for name, read in self._flat}
         mappings: dict[Any, dict[str, Any]] = {}
         for key, readers in self.readers.items():
             mapping = {name: read(idx) for name, read, present in readers if present is None or present[idx]}
             if mapping or key is None or not readers:
                 mappings[key] = mapping
-        return new_graph(self.cls, mappings)
+        return mappings
+
+    def build(self, attributes: dict[Any, Any]) -> Any:
+        """A graph around what `read` gave."""
+        if self._flat is not None:
+            return self.cls._from_mapping(attributes)  # type: ignore[attr-defined]
+        return new_graph(self.cls, attributes)
+
+    def build_copy(self, attributes: dict[Any, Any]) -> Any:
+        """A graph around a copy of what `read` gave."""
+        if self._flat is not None:
+            return self.cls._from_mapping(attributes.copy())  # type: ignore[attr-defined]
+        return new_graph(self.cls, {key: mapping.copy() for key, mapping in attributes.items()})
 
 
 def _store_readers(
