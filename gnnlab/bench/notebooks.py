@@ -89,9 +89,7 @@ def at_size(notebook: NotebookNode, size: Size) -> NotebookNode:
     for name in quick:
         if name not in assigned:
             names = ", ".join(sorted(assigned)) or "nothing"
-            raise ValueError(
-                f"metadata.gnnlab.quick: the parameters cell assigns no {name} ({names})"
-            )
+            raise ValueError(f"metadata.gnnlab.quick: the parameters cell assigns no {name} ({names})")
     if size == "quick" and quick:
         lines = ["# The quick size, put in by the runner."]
         lines += [f"{name} = {value!r}" for name, value in quick.items()]
@@ -171,12 +169,8 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--folder", type=Path, default=Path("notebooks"), help="where they are")
     parser.add_argument("--size", choices=["quick", "full"], default="quick")
-    parser.add_argument(
-        "--only", nargs="*", default=[], metavar="NAME", help="beginnings of names, such as 02"
-    )
-    parser.add_argument(
-        "--write", action="store_true", help="put the outputs into the files; needs --size full"
-    )
+    parser.add_argument("--only", nargs="*", default=[], metavar="NAME", help="beginnings of names, such as 02")
+    parser.add_argument("--write", action="store_true", help="put the outputs into the files; needs --size full")
     parser.add_argument("--report", type=Path, metavar="DIR", help="write DIR/index.html")
     options = parser.parse_args(argv)
     if options.write and options.size != "full":

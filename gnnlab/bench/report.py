@@ -49,9 +49,7 @@ def _commit() -> str:
     """The commit of the checkout that this file is in, marked `-dirty` if files differ from it."""
     command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
     try:
-        done = subprocess.run(
-            command, cwd=Path(__file__).parent, capture_output=True, text=True, check=True
-        )
+        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=True)
     except (FileNotFoundError, subprocess.CalledProcessError):
         return "not a git checkout"
     return done.stdout.strip()
@@ -81,9 +79,7 @@ def write_report(results: Sequence[Result], folder: Path, size: str) -> Path:
     for result in results:
         link = escape(result.name)
         if result.status != "skipped":
-            page, _ = exporter.from_notebook_node(
-                result.notebook, resources={"metadata": {"name": result.name}}
-            )
+            page, _ = exporter.from_notebook_node(result.notebook, resources={"metadata": {"name": result.name}})
             (folder / f"{result.name}.html").write_text(page, encoding="utf-8")
             link = f'<a href="{link}.html">{link}</a>'
         seconds = f"{result.seconds:.1f} s" if result.status != "skipped" else ""
