@@ -8,14 +8,16 @@ from torch import Tensor
 
 
 def index_tensor(name: str, value: Any) -> Tensor:
-    """`value` as a [n] int64 tensor; TypeError or ValueError where it is no integer vector."""
+    """`value` as a contiguous [n] int64 tensor; TypeError or ValueError where it is no integer vector."""
     if not isinstance(value, Tensor):
         raise TypeError(f"{name} must be a tensor of integers, found {type(value).__name__}")
     if value.dtype == torch.bool or value.is_floating_point() or value.is_complex():
         raise TypeError(f"{name} must have an integer dtype, found {value.dtype}")
     if value.dim() != 1:
         raise ValueError(f"{name} must have shape [n], found {list(value.shape)}")
-    return value.to(torch.int64)
+    value = value.to(torch.int64)
+    # Of one element, `contiguous()` keeps any stride, which torch's compressed layouts refuse.
+    return value if value.stride(0) == 1 else value.clone(memory_format=torch.contiguous_format)
 
 
 def in_range(name: str, value: Tensor, stop: int, of: str) -> None:
@@ -60,8 +62,7 @@ def span(start: int, length: int, size: int, dim: int) -> int:
     first = start + size if start < 0 else start
     if length < 0 or first < 0 or first + length > size:
         raise IndexError(
-            f"start and length must stay inside dimension {dim} of size {size}, found "
-            f"start={start}, length={length}"
+            f"start and length must stay inside dimension {dim} of size {size}, found start={start}, length={length}"
         )
     return first
 

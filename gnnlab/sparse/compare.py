@@ -26,9 +26,7 @@ def equal(a: SparseTensor, b: SparseTensor) -> bool:
         return False
     if x is not None and y is not None and (x.dtype != y.dtype or not torch.equal(x, y)):
         return False
-    return torch.equal(a.storage.row(), b.storage.row()) and torch.equal(
-        a.storage.col(), b.storage.col()
-    )
+    return torch.equal(a.storage.row(), b.storage.row()) and torch.equal(a.storage.col(), b.storage.col())
 
 
 def is_symmetric(src: SparseTensor) -> bool:

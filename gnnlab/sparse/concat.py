@@ -40,17 +40,14 @@ def cat(tensors: Sequence[SparseTensor], dims: tuple[int, ...]) -> SparseTensor:
 def _cat_values(storages: Sequence[SparseStorage], dim: int) -> SparseStorage:
     first = storages[0]
     for i, storage in enumerate(storages):
-        if not torch.equal(storage.row(), first.row()) or not torch.equal(
-            storage.col(), first.col()
-        ):
+        if not torch.equal(storage.row(), first.row()) or not torch.equal(storage.col(), first.col()):
             raise ValueError(f"matrices joined along {dim} must have the same entries, {i} differs")
     return first.set_value(torch.cat(_values(storages), dim=dim - 1))
 
 
 def _cat_entries(storages: Sequence[SparseStorage], dims: tuple[int, ...]) -> SparseStorage:
     rows, cols, entries = (
-        [0, *accumulate(sizes)]
-        for sizes in zip(*((*s.sparse_sizes(), s.nnz()) for s in storages), strict=True)
+        [0, *accumulate(sizes)] for sizes in zip(*((*s.sparse_sizes(), s.nnz()) for s in storages), strict=True)
     )
     below, beside = 0 in dims, 1 in dims
     no_shift = [0] * len(storages)

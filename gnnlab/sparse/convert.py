@@ -93,9 +93,7 @@ def read_torch_sparse(mat: Any) -> SparseStorage:
     if not is_torch_sparse(mat):
         raise TypeError(f"mat must be a torch_sparse.SparseTensor, found {type(mat).__name__}")
     given = "row" if mat.storage.has_row() else "rowptr"
-    index = {
-        key: getattr(mat.storage, key)() for key in DERIVED if getattr(mat.storage, f"has_{key}")()
-    }
+    index = {key: getattr(mat.storage, key)() for key in DERIVED if getattr(mat.storage, f"has_{key}")()}
     sizes = mat.sparse_sizes()
     return SparseStorage.trusted(given, index, mat.storage.col(), mat.storage.value(), tuple(sizes))
 
@@ -129,9 +127,7 @@ def to_torch_csr(src: SparseTensor, dtype: torch.dtype | None = None) -> Tensor:
     """
     _check_coalesced(src, torch.sparse_csr)
     value = _value(src, dtype)
-    return torch_compressed.build(
-        src.storage.rowptr(), src.storage.col(), value, src.sizes(), torch.sparse_csr
-    )
+    return torch_compressed.build(src.storage.rowptr(), src.storage.col(), value, src.sizes(), torch.sparse_csr)
 
 
 def to_torch_csc(src: SparseTensor, dtype: torch.dtype | None = None) -> Tensor:
@@ -202,6 +198,4 @@ def _to_numpy(*parts: Tensor) -> tuple[Any, ...]:
 
 def _check_coalesced(src: SparseTensor, layout: torch.layout) -> None:
     if not is_coalesced(src):
-        raise ValueError(
-            f"entries must be in order and there once for {layout}, found others: coalesce() first"
-        )
+        raise ValueError(f"entries must be in order and there once for {layout}, found others: coalesce() first")

@@ -54,9 +54,7 @@ def set_diag(src: SparseTensor, values: Tensor | None = None, k: int = 0) -> Spa
     if value is not None:
         value = torch.cat([value, _diag_values(value, values, on.numel())])[order]
     row, col = torch.cat([row, on])[order], torch.cat([col, on + k])[order]
-    return src.from_storage(
-        SparseStorage.trusted("row", {"row": row}, col, value, src.sparse_sizes())
-    )
+    return src.from_storage(SparseStorage.trusted("row", {"row": row}, col, value, src.sparse_sizes()))
 
 
 def _diag_values(like: Tensor, values: Tensor | None, n: int) -> Tensor:

@@ -46,9 +46,7 @@ def kind(x: Any) -> str:
     if isinstance(x, Tensor) and x.layout in _LAYOUT_NAMES:
         name = _LAYOUT_NAMES[x.layout]
         if name != "coo" and torch_compressed.parts(x)[0].dim() > 1:
-            raise ValueError(
-                f"a {name.upper()} tensor must not be batched, found shape {list(x.shape)}"
-            )
+            raise ValueError(f"a {name.upper()} tensor must not be batched, found shape {list(x.shape)}")
         return name
     if isinstance(x, Tensor) and x.layout in _BLOCKED:
         raise TypeError(
@@ -71,7 +69,7 @@ def cat(tensors: Sequence[Any], dim: int | tuple[int, ...]) -> Any:
     along the dimensions of their values. Entries keep their order, one matrix after the other;
     where rows are held together (all but COO) they do so row by row.
 
-    Raises ValueError for no tensors, for kinds, devices or other sizes that differ, and for values
+    Raises ValueError for no tensors, for kinds or other sizes that differ, and for values
     in some but not in all; IndexError for a dimension that cannot be joined; TypeError for what is
     no sparse matrix (BSR and BSC are refused).
     """
@@ -120,8 +118,7 @@ def narrow(
         raise ValueError(f"dim, start and length must be as many, found {found}")
     shape = sizes(x)
     starts = tuple(
-        checks.span(first, count, shape[d], d)
-        for d, first, count in zip(dims, starts, lengths, strict=True)
+        checks.span(first, count, shape[d], d) for d, first, count in zip(dims, starts, lengths, strict=True)
     )
     if name == "coo":
         return torch_coo.narrow(x, dims, starts, lengths)
@@ -164,14 +161,10 @@ def to_parts(x: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
     if name == "coo":
         parts = {"indices": x._indices(), "values": torch_coo.values(x)}
         return description | {"is_coalesced": x.is_coalesced()}, parts
-    return description, dict(
-        zip(("ptr", "index", "values"), torch_compressed.parts(x), strict=True)
-    )
+    return description, dict(zip(("ptr", "index", "values"), torch_compressed.parts(x), strict=True))
 
 
-def from_parts(
-    description: Mapping[str, Any], parts: Mapping[str, Tensor], trust_data: bool = False
-) -> Any:
+def from_parts(description: Mapping[str, Any], parts: Mapping[str, Tensor], trust_data: bool = False) -> Any:
     """The sparse matrix that `to_parts` took apart. Parts are checked to fit each other unless
     `trust_data`.
 
@@ -180,9 +173,7 @@ def from_parts(
     """
     name, size = description["kind"], list(description["sizes"])
     if name in ("SparseTensor", "torch_sparse"):
-        storage = SparseStorage(
-            **parts, sparse_sizes=(size[0], size[1]), is_sorted=True, trust_data=trust_data
-        )
+        storage = SparseStorage(**parts, sparse_sizes=(size[0], size[1]), is_sorted=True, trust_data=trust_data)
         out = SparseTensor.from_storage(storage.give(description["given"]))
         return out if name == "SparseTensor" else out.to_torch_sparse()
     if name == "coo":
@@ -198,9 +189,7 @@ def map_parts(x: Any, func: Callable[[Tensor], Tensor]) -> Any:
     say.
     """
     description, parts = to_parts(x)
-    return from_parts(
-        description, {key: func(part) for key, part in parts.items()}, trust_data=True
-    )
+    return from_parts(description, {key: func(part) for key, part in parts.items()}, trust_data=True)
 
 
 def compact(x: Any) -> Any:

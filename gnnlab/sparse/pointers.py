@@ -70,12 +70,17 @@ def cat_shifted(tensors: Sequence[Tensor], shifts: Sequence[int]) -> Tensor:
     out = torch.cat(list(tensors))
     if out.dtype != torch.int64 and _overflows(tensors, shifts, torch.iinfo(out.dtype).max):
         out = out.to(torch.int64)
+    return shift_(out, [tensor.numel() for tensor in tensors], shifts)
+
+
+def shift_(joined: Tensor, lengths: Sequence[int], shifts: Sequence[int]) -> Tensor:
+    """Raise the i-th piece of `joined`, which is `lengths[i]` long, by `shifts[i]`, in place."""
     start = 0
-    for tensor, shift in zip(tensors, shifts, strict=True):
+    for length, shift in zip(lengths, shifts, strict=True):
         if shift:
-            out[start : start + tensor.numel()] += shift
-        start += tensor.numel()
-    return out
+            joined[start : start + length] += shift
+        start += length
+    return joined
 
 
 def _overflows(tensors: Sequence[Tensor], shifts: Sequence[int], limit: int) -> bool:

@@ -53,9 +53,7 @@ def scatter(value: Tensor, index: Tensor, size: int, reduce: str) -> Tensor:
     """
     check_reduce(reduce)
     if value.dtype == torch.bool:
-        return scatter(
-            value.to(torch.uint8), index, size, "min" if reduce == "min" else "max"
-        ).bool()
+        return scatter(value.to(torch.uint8), index, size, "min" if reduce == "min" else "max").bool()
     out = value.new_zeros(size, *value.shape[1:])
     if reduce in ("min", "max"):
         where = index.view(-1, *[1] * (value.dim() - 1)).expand_as(value)

@@ -41,9 +41,7 @@ def sparse_reshape(src: SparseTensor, num_rows: int, num_cols: int) -> SparseTen
         num_cols = rows * cols // num_rows
     if num_rows * num_cols != rows * cols or num_rows < 0:
         found = f"({num_rows}, {num_cols})"
-        raise ValueError(
-            f"sizes must have {rows * cols} cells, as {src.sparse_sizes()}, found {found}"
-        )
+        raise ValueError(f"sizes must have {rows * cols} cells, as {src.sparse_sizes()}, found {found}")
     cell = src.storage.row() * cols + src.storage.col()
     row = torch.div(cell, max(num_cols, 1), rounding_mode="floor")
     return src.from_storage(

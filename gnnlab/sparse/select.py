@@ -311,11 +311,7 @@ def _getitem(src: SparseTensor, dim: int, part: Any) -> SparseTensor:
     if isinstance(part, (list, range, np.ndarray)):
         part = torch.as_tensor(np.array(part, dtype=None if len(part) else np.int64))
     if isinstance(part, Tensor) and part.dim() == 1:
-        return (
-            masked_select(src, dim, part)
-            if part.dtype == torch.bool
-            else index_select(src, dim, part)
-        )
+        return masked_select(src, dim, part) if part.dtype == torch.bool else index_select(src, dim, part)
     if isinstance(part, (int, np.integer)) and not isinstance(part, bool):
         return select(src, dim, int(part))
     if isinstance(part, Tensor) and part.dim() == 0:

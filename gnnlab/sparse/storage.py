@@ -78,11 +78,7 @@ class SparseStorage:
             "csc2csr": csc2csr,
         }
         self._given = "row" if row is not None else "rowptr"
-        self._index = {
-            key: checks.index_tensor(key, tensor)
-            for key, tensor in given.items()
-            if tensor is not None
-        }
+        self._index = {key: checks.index_tensor(key, tensor) for key, tensor in given.items() if tensor is not None}
         self._col = checks.index_tensor("col", col)
         self._value = value
         self._sparse_sizes = self._sizes(*(sparse_sizes or (None, None)))
@@ -129,11 +125,7 @@ class SparseStorage:
         for key in ("rowptr", "colptr"):
             if key in self._index:
                 checks.pointers(key, self._index[key], nnz)
-        if (
-            row is not None
-            and rowptr is not None
-            and not torch.equal(ptr_to_index(rowptr, nnz), row)
-        ):
+        if row is not None and rowptr is not None and not torch.equal(ptr_to_index(rowptr, nnz), row):
             raise ValueError("row and rowptr must say the same, found different rows")
         for key in ("csr2csc", "csc2csr"):
             if key in self._index:
@@ -244,9 +236,7 @@ class SparseStorage:
 
     def colcount(self) -> Tensor:
         """[N] int64: the number of entries in each column."""
-        return self._get(
-            "colcount", lambda: torch.bincount(self._col, minlength=self._sparse_sizes[1])
-        )
+        return self._get("colcount", lambda: torch.bincount(self._col, minlength=self._sparse_sizes[1]))
 
     def has_colptr(self) -> bool:
         """Whether `colptr()` costs nothing."""
@@ -264,6 +254,8 @@ class SparseStorage:
 
     def csr2csc(self) -> Tensor:
         """[nnz] int64: the order that sorts the entries by column (within a column by row)."""
+        if "csc2csr" in self._index:
+            return self._get("csr2csc", lambda: _inverse(self._index["csc2csr"]))
         return self._get("csr2csc", lambda: torch.argsort(self._col, stable=True))
 
     def has_csc2csr(self) -> bool:
@@ -340,9 +332,7 @@ class SparseStorage:
 
     def copy(self) -> SparseStorage:
         """A storage of its own that shares all tensors."""
-        return SparseStorage.trusted(
-            self._given, self._index, self._col, self._value, self._sparse_sizes
-        )
+        return SparseStorage.trusted(self._given, self._index, self._col, self._value, self._sparse_sizes)
 
     def replace(self, **index: Tensor) -> SparseStorage:
         """A storage that shares all tensors but those given here: `row`, `rowptr` or caches, by

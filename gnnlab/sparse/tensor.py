@@ -299,9 +299,7 @@ class SparseTensor:
 
     def fill_value(self, fill_value: float, dtype: torch.dtype | None = None) -> SparseTensor:
         """The same entries with the value `fill_value` each."""
-        return self.set_value(
-            torch.full((self.nnz(),), fill_value, dtype=dtype, device=self.device())
-        )
+        return self.set_value(torch.full((self.nnz(),), fill_value, dtype=dtype, device=self.device()))
 
     def fill_value_(self, fill_value: float, dtype: torch.dtype | None = None) -> SparseTensor:
         """`fill_value` in place."""
@@ -489,9 +487,7 @@ class SparseTensor:
             return moved._map(lambda part: part.to(device, non_blocking=non_blocking))
         return moved.clone() if copy else moved
 
-    def to_device(
-        self, device: torch.device | str | int, non_blocking: bool = False
-    ) -> SparseTensor:
+    def to_device(self, device: torch.device | str | int, non_blocking: bool = False) -> SparseTensor:
         """Tensors on `device`."""
         return self.to(device=device, non_blocking=non_blocking)
 
@@ -503,9 +499,7 @@ class SparseTensor:
         """Tensors on the CPU."""
         return self.to(device="cpu")
 
-    def cuda(
-        self, device: torch.device | str | int | None = None, non_blocking: bool = False
-    ) -> SparseTensor:
+    def cuda(self, device: torch.device | str | int | None = None, non_blocking: bool = False) -> SparseTensor:
         """Tensors on a CUDA device, the current one unless given."""
         return self.to(device="cuda" if device is None else device, non_blocking=non_blocking)
 
@@ -534,9 +528,7 @@ class SparseTensor:
         value = self.storage.value()
         return value is not None and value.requires_grad
 
-    def requires_grad_(
-        self, requires_grad: bool = True, dtype: torch.dtype | None = None
-    ) -> SparseTensor:
+    def requires_grad_(self, requires_grad: bool = True, dtype: torch.dtype | None = None) -> SparseTensor:
         """Let gradients flow to the values, or not. A matrix without values is first given ones (of
         `dtype`).
         """

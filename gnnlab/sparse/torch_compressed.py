@@ -5,6 +5,7 @@ columns of the other.
 import warnings
 from collections.abc import Sequence
 from functools import cache
+from itertools import accumulate
 
 import torch
 from torch import Tensor
@@ -40,9 +41,7 @@ def build(
     Its parts are known to be right, or with `check` looked at by torch.
     """
     _spend_beta_warning()
-    return torch.sparse_compressed_tensor(
-        ptr, index, value, size, layout=layout, check_invariants=check
-    )
+    return torch.sparse_compressed_tensor(ptr, index, value, size, layout=layout, check_invariants=check)
 
 
 def parts(src: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -63,14 +62,13 @@ def cat(tensors: Sequence[Tensor], dims: tuple[int, ...]) -> Tensor:
 
     shifts = [0] * len(tensors)
     if minor in dims:
-        ends = torch.tensor([tensor.size(minor) for tensor in tensors]).cumsum(0).tolist()
-        size[minor], shifts = ends[-1], [0, *ends[:-1]]
+        *shifts, size[minor] = accumulate((t.size(minor) for t in tensors), initial=0)
     index, value = cat_shifted(indices, shifts), torch.cat(values)
 
     if major in dims:
         size[major] = sum(tensor.size(major) for tensor in tensors)
-        ends = torch.tensor([index.numel() for index in indices]).cumsum(0).tolist()
-        ptr = cat_shifted([ptrs[0], *(ptr[1:] for ptr in ptrs[1:])], [0, *ends[:-1]])
+        *entries, _ = accumulate((index.numel() for index in indices), initial=0)
+        ptr = cat_shifted([ptrs[0], *(ptr[1:] for ptr in ptrs[1:])], entries)
     else:
         lines = [ptr_to_index(ptr, index.numel()) for ptr, index in zip(ptrs, indices, strict=True)]
         order = torch.argsort(torch.cat(lines), stable=True)
@@ -80,9 +78,7 @@ def cat(tensors: Sequence[Tensor], dims: tuple[int, ...]) -> Tensor:
     return build(ptr.to(dtype), index.to(dtype), value, size, layout)
 
 
-def narrow(
-    src: Tensor, dims: tuple[int, ...], start: tuple[int, ...], length: tuple[int, ...]
-) -> Tensor:
+def narrow(src: Tensor, dims: tuple[int, ...], start: tuple[int, ...], length: tuple[int, ...]) -> Tensor:
     """The block of `src` that `length[i]` from `start[i]` along each `dims[i]` spans; entries keep
     their order.
 

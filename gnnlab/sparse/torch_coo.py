@@ -3,12 +3,13 @@ are kept.
 """
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from gnnlab.sparse.pointers import cat_shifted
+from gnnlab.sparse.pointers import shift_
 
 
 class _Values(torch.autograd.Function):
@@ -49,9 +50,7 @@ def build(
     """A `torch.sparse_coo` tensor of parts that are known to be right, or with `check` looked at by
     torch.
     """
-    return torch.sparse_coo_tensor(
-        indices, value, size, is_coalesced=is_coalesced, check_invariants=check
-    )
+    return torch.sparse_coo_tensor(indices, value, size, is_coalesced=is_coalesced, check_invariants=check)
 
 
 def is_coalesced(indices: Tensor) -> bool:
@@ -68,25 +67,16 @@ def cat(tensors: Sequence[Tensor], dims: tuple[int, ...]) -> Tensor:
     """The tensors joined along `dims` (several: on the diagonal); entries keep their order, one
     tensor after the other.
     """
-    size = list(tensors[0].size())
-    rows = []
-    for dim in range(tensors[0].sparse_dim()):
-        shifts = [0] * len(tensors)
-        if dim in dims:
-            ends = torch.tensor([tensor.size(dim) for tensor in tensors]).cumsum(0).tolist()
-            size[dim], shifts = ends[-1], [0, *ends[:-1]]
-        rows.append(cat_shifted([tensor._indices()[dim] for tensor in tensors], shifts))
-    coalesced = all(tensor.is_coalesced() for tensor in tensors) and (
-        0 in dims or len(tensors) == 1
-    )
-    return build(
-        torch.stack(rows), torch.cat([values(tensor) for tensor in tensors]), size, coalesced
-    )
+    size, nnz = list(tensors[0].size()), [tensor._nnz() for tensor in tensors]
+    indices = torch.cat([tensor._indices() for tensor in tensors], dim=1)
+    for dim in dims:
+        *shifts, size[dim] = accumulate((t.size(dim) for t in tensors), initial=0)
+        shift_(indices[dim], nnz, shifts)
+    coalesced = all(t.is_coalesced() for t in tensors) and (0 in dims or len(tensors) == 1)
+    return build(indices, torch.cat([values(tensor) for tensor in tensors]), size, coalesced)
 
 
-def narrow(
-    src: Tensor, dims: tuple[int, ...], start: tuple[int, ...], length: tuple[int, ...]
-) -> Tensor:
+def narrow(src: Tensor, dims: tuple[int, ...], start: tuple[int, ...], length: tuple[int, ...]) -> Tensor:
     """The block of `src` that `length[i]` from `start[i]` along each `dims[i]` spans; entries keep
     their order.
 
