@@ -13,7 +13,6 @@ import io
 import mmap
 import pickle
 import re
-import resource
 import sys
 import time
 import traceback
@@ -123,6 +122,8 @@ def _give_back() -> None:
 @contextmanager
 def _capped(limit: int | None) -> Iterator[None]:
     """Let the process ask for `limit` bytes of private memory more, and no further."""
+    import resource  # Unix only, and processes.py, which imports this file, isn't
+
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     if limit is not None:
         resource.setrlimit(resource.RLIMIT_DATA, (status()["VmData"] + limit, hard))

@@ -106,6 +106,8 @@ def peak(
     >>> small.result, 60 * 2**20 < small.peak < 80 * 2**20
     (67108864, True)
     """
+    if not Path("/proc/self/status").exists():
+        raise OSError("peak needs /proc/self/status, which Linux has: it tells the high-water mark")
     if limit is not None and limit <= 0:
         raise ValueError(f"limit is a number of bytes above zero; found {limit}")
     if isinstance(fn, FunctionType) and (source := _source_of(fn)):

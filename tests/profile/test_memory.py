@@ -1,3 +1,4 @@
+import copy
 import gc
 import tracemalloc
 import weakref
@@ -10,8 +11,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gnnlab.data import Batch, Data, HeteroData
 from gnnlab.profile import Footprint, Ledger, footprint, nbytes, peak
 from gnnlab.profile.memory import OWN_HEADER, VIEW_HEADER
+from gnnlab.typing import SparseTensor
 
 
 @dataclass
@@ -238,6 +241,25 @@ class TestPyG:
 def test_torch_sparse_matrices():
     torch_sparse = pytest.importorskip("torch_sparse", reason="torch-sparse is the peer here")
     adj = torch_sparse.SparseTensor(row=torch.arange(5), col=torch.arange(5))
+    before = nbytes(adj)
+    assert before == 80
+    adj.storage.rowptr()
+    assert nbytes(adj) == before + 6 * 8
+
+
+def test_our_graphs_and_batches():
+    edge_index = torch.zeros(2, 7, dtype=torch.long)
+    graph = Data(x=torch.zeros(5, 3), edge_index=edge_index, name="abc")
+    assert nbytes(graph) == 60 + 112
+    assert nbytes([graph, copy.copy(graph)]) == 60 + 112
+    hetero = HeteroData(a={"x": graph.x}, a__to__a={"edge_index": edge_index})
+    assert nbytes([graph, hetero]) == 60 + 112
+    batch = Batch.from_data_list([graph, graph])
+    assert nbytes(batch.to_dict()) == 2 * (60 + 112) + 10 * 8 + 3 * 8
+
+
+def test_our_sparse_matrix_is_what_it_has_computed_so_far():
+    adj = SparseTensor(row=torch.arange(5), col=torch.arange(5))
     before = nbytes(adj)
     assert before == 80
     adj.storage.rowptr()

@@ -162,6 +162,12 @@ def test_a_timeout_ends_the_process():
         peak("import time; time.sleep(60)", timeout=0.2)
 
 
+def test_a_system_without_a_high_water_mark_is_told(monkeypatch):
+    monkeypatch.setattr("gnnlab.profile.fresh.Path.exists", lambda _: False)
+    with pytest.raises(OSError, match="high-water mark"):
+        peak(fill, 1)
+
+
 def test_output_is_kept():
     assert peak("print('hello')").output == "hello\n"
 
