@@ -127,9 +127,7 @@ def graph_lists(
 
 
 @st.composite
-def _plan(
-    draw: st.DrawFn, level: str, sparse: tuple[str, ...], requires_grad: bool
-) -> dict[str, Maker]:
+def _plan(draw: st.DrawFn, level: str, sparse: tuple[str, ...], requires_grad: bool) -> dict[str, Maker]:
     """Attributes by name, of the nodes, of the edges, of the graph, or of all three."""
     grad = st.booleans() if requires_grad else st.just(False)
     plan: dict[str, Maker] = {}

@@ -155,12 +155,9 @@ def _joined(
     dummy_values: bool,
 ) -> dict[str, Tensor]:
     """By name, the attributes of all `stores` joined: those in `wanted`, or all that fit."""
-    if wanted is None:
-        names = list(dict.fromkeys(key for store in stores for key in store))
-    else:
-        names = wanted
+    found = dict.fromkeys(key for store in stores for key in store)
     out = {}
-    for key in names:
+    for key in found if wanted is None else wanted:
         if key in STRUCTURE or (key == "edge_label" and _label_stores(data)):
             continue
         fault = _misfit(stores, key, dummy_values)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from importlib import import_module
 from typing import Any, Self
 
 import torch
@@ -171,10 +172,9 @@ def _table(columns: dict[str, Stats], fmt: str) -> str:
     names = [field.name for field in fields(Stats)]
     rows = [[getattr(stats, name) for stats in columns.values()] for name in names]
     if fmt not in ("psql", "github"):
-        from tabulate import tabulate
-
         table = [[name, *row] for name, row in zip(names, rows, strict=True)]
-        return str(tabulate(table, headers=["", *columns], tablefmt=fmt, floatfmt=".1f"))
+        tabulate = import_module("tabulate").tabulate
+        return str(tabulate(table, headers=["", *columns], tablefmt=fmt))
 
     cells = [names]
     for title, stats in columns.items():

@@ -163,7 +163,7 @@ class TemporalData(BaseData):
     def num_nodes(self) -> int | None:
         """The number of nodes: as set, else the largest id in `src` and `dst` plus one."""
         if "num_nodes" in self._store:
-            return self._store["num_nodes"]  # type: ignore[no-any-return]
+            return self._store["num_nodes"]
         if "src" not in self._store or "dst" not in self._store:
             return None
         return max(self.size())

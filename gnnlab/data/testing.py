@@ -81,9 +81,7 @@ def _of_graphs(where: str, found: Any, expected: Any, normalised: bool) -> Itera
             yield from _differences(there, value, others[key][name], normalised)
 
 
-def _of_mappings(
-    where: str, found: Mapping[Any, Any], expected: Mapping[Any, Any], normalised: bool
-) -> Iterator[str]:
+def _of_mappings(where: str, found: Mapping[Any, Any], expected: Mapping[Any, Any], normalised: bool) -> Iterator[str]:
     if set(found) != set(expected):
         yield _text(where, f"the keys {_names(expected)}", _names(found))
         return
@@ -146,8 +144,7 @@ def _of_sparse(where: str, found: Any, expected: Any) -> Iterator[str]:
 def _parts(matrix: Any) -> dict[str, Any]:
     """Rows, columns and values of our matrices (whatever they are stored as), else what is held."""
     if kind(matrix) in ("coo", "csr", "csc"):
-        description, parts = to_parts(matrix)
-        return {**description, **parts, "requires_grad": matrix.requires_grad}
+        return {**to_parts(matrix)[1], "requires_grad": matrix.requires_grad}
     ours = isinstance(matrix, SparseTensor)
     copy = matrix.copy() if ours else SparseTensor.from_torch_sparse(matrix)
     row, col, value = copy.coo()  # of a copy: comparing leaves nothing in the cache

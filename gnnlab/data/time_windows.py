@@ -40,7 +40,8 @@ def up_to(data: Graph, end_time: float, attr: str = "time") -> Graph:
 
 
 def _window(data: Graph, attr: str, inside: Callable[[Tensor], Tensor]) -> Graph:
-    nodes, edges = {}, {}
+    nodes: dict[Any, Tensor] = {}
+    edges: dict[Any, Tensor] = {}
     for store in {store._key: store for store in [*data.node_stores, *data.edge_stores]}.values():
         if attr not in store:
             continue

@@ -106,7 +106,7 @@ def _wrong_ids(
 
 def _wrong_adjacency(store: EdgeStorage, sizes: tuple[int | None, ...], where: str) -> Iterator[str]:
     for key, expected in (("adj", sizes), ("adj_t", sizes[::-1])):
-        matrix = store.get(key)
+        matrix: Any = store.get(key)
         if is_sparse(matrix) and None not in sizes:
             found = (matrix.size(0), matrix.size(1))
             if found != expected:
