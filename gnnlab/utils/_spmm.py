@@ -29,10 +29,13 @@ def spmm(src: Adj, other: Tensor, reduce: str = "sum") -> Tensor:
         raise ValueError(
             f"other: expected one row for each of {columns} columns of src, found shape {list(other.shape)}"
         )
-    one_dtype = src.dtype == other.dtype and other.dtype in (torch.float32, torch.float64)
-    if isinstance(src, Tensor) and one_dtype and other.dim() == 2 and reduce in ("sum", "add"):
+    fast = isinstance(src, Tensor) and src.layout in (torch.sparse_coo, torch.sparse_csr)
+    fast = fast and src.dtype == other.dtype and src.dtype in (torch.float32, torch.float64)
+    if fast and src.dim() == other.dim() == 2 and reduce in ("sum", "add"):
         return torch.sparse.mm(src, other)
     (row, col), value = to_edge_index(src)
+    if value.dim() != 1:
+        raise ValueError(f"src: expected one number in each entry, found shape {list(value.shape[1:])}")
     messages = other.index_select(0, col)
     messages = messages * value.view([-1] + [1] * (other.dim() - 1)).to(other.dtype)
     return scatter(messages, row, 0, rows, reduce)

@@ -6,6 +6,8 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
+from gnnlab.utils import dense_to_sparse, to_torch_sparse_tensor
+
 PATH = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])  # 0 - 1 - 2
 STAR = torch.tensor([[1, 2, 3], [0, 0, 0]])  # 1, 2 and 3 lead to 0
 NO_EDGES = torch.empty(2, 0, dtype=torch.long)
@@ -29,6 +31,12 @@ def numbers(edge_index: Tensor, *shape: int, dtype: torch.dtype = torch.float64)
     for size in shape:
         count *= size
     return (torch.arange(count) * 7 % 13 + 1).to(dtype).view(edge_index.size(1), *shape)
+
+
+def as_layout(dense: Tensor, layout: torch.layout) -> Tensor:
+    """A dense matrix as a sparse one (built by ours, which keeps torch's warning about its beta layouts to itself)."""
+    edge_index, value = dense_to_sparse(dense)
+    return to_torch_sparse_tensor(edge_index, value, tuple(dense.shape), layout=layout)
 
 
 def assert_same(ours: Any, theirs: Any) -> None:
