@@ -212,7 +212,16 @@ def test_the_headers_are_what_a_process_grows_by(make, header, data):
 def test_a_footprint_shows_itself():
     text = str(footprint(torch.zeros(1024)))
     assert "4.00 KiB" in text
-    assert "<table>" in Footprint(1, 2, 3, None, None, 4, 5, 6)._repr_html_()
+    assert "known" not in text
+    full = Footprint(1, 20, 30, mapped=7, shared=8, known=9, objects=5, headers=6)
+    labels = ["tensors", "known", "held", "objects", "headers", "mapped", "shared"]
+    assert all(label in str(full) for label in labels)
+    assert "<td>... shared memory</td><td>8 B</td>" in full._repr_html_()
+
+
+def test_a_bare_storage_is_held_but_not_addressed():
+    found = footprint(torch.zeros(100).untyped_storage())
+    assert (found.addressed, found.held) == (0, 400)
 
 
 class TestPyG:
