@@ -33,7 +33,7 @@ def test_the_first_call_and_the_warm_up_are_apart(clock):
     assert timing.median == 2.5
     assert timing.quartiles == (1.75, 3.25)
     assert timing.n == 4
-    assert str(timing).splitlines()[2].split() == "100.00 s 2.50 s 1.75 s .. 3.25 s 4".split()
+    assert " ".join(str(timing).split()[-10:]) == "100.00 s 2.50 s 1.75 s .. 3.25 s 4"
 
 
 def test_many_calls_a_measurement_are_divided(clock):
