@@ -56,9 +56,7 @@ def dimension(dim: int, total: int, name: str = "dim") -> int:
 
 
 def span(start: int, length: int, size: int, dim: int) -> int:
-    """`start` counted from the front; IndexError where `length` from there is more than dimension
-    `dim` holds.
-    """
+    """`start` counted from the front; IndexError where `length` from there is more than dimension `dim` holds."""
     first = start + size if start < 0 else start
     if length < 0 or first < 0 or first + length > size:
         raise IndexError(

@@ -20,8 +20,7 @@ def is_coalesced(src: SparseTensor) -> bool:
 
 
 def coalesce(src: SparseTensor, reduce: str = "sum") -> SparseTensor:
-    """The matrix with each entry once, its values reduced by `reduce`, and the columns of each row
-    in order.
+    """The matrix with each entry once, its values reduced by `reduce`, and the columns of each row in order.
 
     reduce: 'sum' (or 'add'), 'mean', 'min', 'max'. Returns `src` itself if there is nothing to do.
     """

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
 
 def equal(a: SparseTensor, b: SparseTensor) -> bool:
-    """Whether both hold the same entries in the same order, with equal values, in matrices of the
-    same size.
+    """Whether both hold the same entries in the same order, with equal values, in matrices of the same size.
 
     Dtypes count, devices too; what is cached does not. A value that is not a number equals nothing.
     """

@@ -64,9 +64,7 @@ def read_torch(mat: Tensor, layout: torch.layout, has_value: bool = True) -> dic
 
 
 def read_scipy(mat: Any, has_value: bool = True) -> dict[str, Any]:
-    """Any SciPy sparse matrix or array of two dimensions; arrays are shared, not copied, where
-    torch can.
-    """
+    """Any SciPy sparse matrix or array of two dimensions; arrays are shared, not copied, where torch can."""
     if len(mat.shape) != 2:
         raise ValueError(f"mat must have two dimensions, found shape {tuple(mat.shape)}")
     if mat.format == "csr":
@@ -139,8 +137,7 @@ def to_torch_csc(src: SparseTensor, dtype: torch.dtype | None = None) -> Tensor:
 
 
 def to_scipy(src: SparseTensor, layout: str | None = None, dtype: torch.dtype | None = None) -> Any:
-    """A SciPy `coo_matrix`, or with `layout` 'csr' or 'csc' that one; values are detached and
-    brought to the CPU.
+    """A SciPy `coo_matrix`, or with `layout` 'csr' or 'csc' that one; values are detached and brought to the CPU.
 
     Raises ValueError for another layout, or where the values are not numbers (shape [nnz]).
     """

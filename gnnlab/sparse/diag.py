@@ -29,8 +29,7 @@ def remove_diag(src: SparseTensor, k: int = 0) -> SparseTensor:
 
 
 def set_diag(src: SparseTensor, values: Tensor | None = None, k: int = 0) -> SparseTensor:
-    """The matrix with every entry of the `k`-th diagonal there, once, with `values`; those that
-    were there are dropped.
+    """The matrix with every entry of the `k`-th diagonal there, once, with `values`; those that were there are dropped.
 
     values: [n] or [n, ...], one for each entry of the diagonal, or what expands to it; None means
     ones. Ignored in a matrix without values.
@@ -81,8 +80,7 @@ def fill_diag(src: SparseTensor, fill_value: float, k: int = 0) -> SparseTensor:
 
 
 def get_diag(src: SparseTensor) -> Tensor:
-    """[min(M, N), ...]: the values of the main diagonal; 0 where no entry is, the sum where there
-    are several.
+    """[min(M, N), ...]: the values of the main diagonal; 0 where no entry is, the sum where there are several.
 
     In a matrix without values an entry counts as 1.
     """

@@ -28,9 +28,7 @@ def _hang(part: object) -> str:
 
 
 def to_html(src: SparseTensor) -> str:
-    """A table of what is held: each part with its shape, dtype, bytes and device, and whether it is
-    given or cached.
-    """
+    """A table of what is held: each part with its shape, dtype, bytes and device, and whether it is given or cached."""
     cached = src.cache_info()
     rows = [
         (

@@ -165,11 +165,10 @@ def to_parts(x: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 
 def from_parts(description: Mapping[str, Any], parts: Mapping[str, Tensor], trust_data: bool = False) -> Any:
-    """The sparse matrix that `to_parts` took apart. Parts are checked to fit each other unless
-    `trust_data`.
+    """The sparse matrix that `to_parts` took apart. Parts are checked to fit each other unless `trust_data`.
 
-    Raises ValueError (from torch RuntimeError) where they do not, ImportError where torch_sparse is
-    needed and missing.
+    Raises ValueError (torch's layouts: RuntimeError) where they do not, ImportError where torch_sparse is needed and
+    missing.
     """
     name, size = description["kind"], list(description["sizes"])
     if name in ("SparseTensor", "torch_sparse"):
@@ -185,15 +184,11 @@ def from_parts(description: Mapping[str, Any], parts: Mapping[str, Tensor], trus
 
 
 def map_parts(x: Any, func: Callable[[Tensor], Tensor]) -> Any:
-    """`x` with `func` applied to every strided tensor it is made of. `func` must keep what they
-    say.
-    """
+    """`x` with `func` applied to every strided tensor it is made of. `func` must keep what they say."""
     description, parts = to_parts(x)
     return from_parts(description, {key: func(part) for key, part in parts.items()}, trust_data=True)
 
 
 def compact(x: Any) -> Any:
-    """`x`, parts of which that are views of something larger are copied: no more is pickled than it
-    shows.
-    """
+    """`x`, parts of which that are views of something larger are copied: no more is pickled than it shows."""
     return map_parts(x, compact_strided)

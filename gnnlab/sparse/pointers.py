@@ -64,9 +64,7 @@ def stable_order(major: Tensor, minor: Tensor, size: Sequence[int]) -> Tensor:
 
 
 def cat_shifted(tensors: Sequence[Tensor], shifts: Sequence[int]) -> Tensor:
-    """The integer `tensors`, [n_i] each, joined, the i-th raised by `shifts[i]`; int32 grows to
-    int64 where it must.
-    """
+    """The integer `tensors`, [n_i] each, joined, the i-th raised by `shifts[i]`; int32 grows to int64 where it must."""
     out = torch.cat(list(tensors))
     if out.dtype != torch.int64 and _overflows(tensors, shifts, torch.iinfo(out.dtype).max):
         out = out.to(torch.int64)

@@ -16,8 +16,7 @@ REDUCTIONS = ("sum", "add", "mean", "min", "max")
 
 
 def reduction(src: SparseTensor, dim: int | None = None, reduce: str = "sum") -> Tensor:
-    """The entries reduced along `dim`; entries that are not there do not count, and an empty row or
-    column gives 0.
+    """The entries reduced along `dim`; entries that are not there do not count, and an empty row or column gives 0.
 
     dim: None gives one number (shape []), 0 one value a column ([N, ...]), 1 one value a row ([M,
     ...]), 2 and on reduces the values ([nnz, ...]). reduce: 'sum' (or 'add'), 'mean', 'min', 'max'.
@@ -45,8 +44,7 @@ def check_reduce(reduce: str) -> None:
 
 
 def scatter(value: Tensor, index: Tensor, size: int, reduce: str) -> Tensor:
-    """[size, ...]: `value` [n, ...] reduced by `index` [n]; 0 where nothing is. Means of integers
-    are rounded down.
+    """[size, ...]: `value` [n, ...] reduced by `index` [n]; 0 where nothing is. Means of integers are rounded down.
 
     Sums of bools are whether any is true. Gradients of 'min' and 'max' are shared evenly by equal
     values.

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 
 def narrow(src: SparseTensor, dim: int, start: int, length: int) -> SparseTensor:
-    """`length` rows (dim 0), columns (dim 1) or positions in the values (dim 2 and on) from
-    `start`.
+    """`length` rows (dim 0), columns (dim 1) or positions in the values (dim 2 and on) from `start`.
 
     Rows are found by bisection: only the block itself is read, and its columns and values are
     views. Nothing is added to the caches of `src`; those it has are handed on where a range of them
@@ -194,8 +193,7 @@ def _select_cols(storage: SparseStorage, idx: Tensor) -> SparseStorage:
 
 
 def masked_select(src: SparseTensor, dim: int, mask: Tensor) -> SparseTensor:
-    """The rows (dim 0), columns (dim 1) or positions in the values (dim 2 and on) where `mask`,
-    [size(dim)] bool.
+    """The rows (dim 0), columns (dim 1) or positions in the values (dim 2 and on) where `mask`, [size(dim)] bool.
 
     Raises TypeError unless `mask` is a bool tensor, IndexError unless it has the length of the
     dimension.
@@ -259,9 +257,7 @@ def masked_select_nnz(src: SparseTensor, mask: Tensor, layout: str | None = None
 
 
 def select(src: SparseTensor, dim: int, idx: int) -> SparseTensor:
-    """Row, column or value position `idx` alone. As in torch_sparse the dimension stays, with size
-    1.
-    """
+    """Row, column or value position `idx` alone. As in torch_sparse the dimension stays, with size 1."""
     return narrow(src, dim, idx, 1)
 
 
@@ -279,8 +275,7 @@ def permute(src: SparseTensor, perm: Tensor) -> SparseTensor:
 
 
 def getitem(src: SparseTensor, index: Any) -> SparseTensor:
-    """`src[index]`, each part of which stands for one dimension, and one `...` for as many as are
-    left.
+    """`src[index]`, each part of which stands for one dimension, and one `...` for as many as are left.
 
     A part is an int (its dimension stays, with size 1), a slice, a mask, or ids (tensor, array or
     list). Unlike NumPy's, two lists choose rows and columns, not pairs.

@@ -23,8 +23,7 @@ DERIVED = ("row", "rowptr", "rowcount", "colptr", "colcount", "csr2csc", "csc2cs
 
 
 class SparseStorage:
-    """The entries of a sparse matrix of M rows and N columns, ordered by row (method names:
-    torch_sparse's).
+    """The entries of a sparse matrix of M rows and N columns, ordered by row (method names: torch_sparse's).
 
     Exactly one of `row` and `rowptr` is given and held for good; the other, and the rest below, are
     computed when first asked for and kept. `cache_info` counts them, `clear_cache_` lets them go.
@@ -196,8 +195,7 @@ class SparseStorage:
         return self
 
     def set_value(self, value: Tensor | None, layout: str | None = None) -> SparseStorage:
-        """The same entries with `value`: [nnz, ...] or None, in row order, or with `layout='csc'`
-        in column order.
+        """The same entries with `value`: [nnz, ...] or None, in row order, or with `layout='csc'` in column order.
 
         Raises TypeError if `value` is no tensor, ValueError for a wrong length, device or layout.
         """
@@ -243,9 +241,7 @@ class SparseStorage:
         return "colptr" in self._index
 
     def colptr(self) -> Tensor:
-        """[N + 1] int64: where each column starts once the entries are taken in the order
-        `csr2csc()`.
-        """
+        """[N + 1] int64: where each column starts once the entries are taken in the order `csr2csc()`."""
         return self._get("colptr", lambda: count_to_ptr(self.colcount()))
 
     def has_csr2csc(self) -> bool:
@@ -306,9 +302,7 @@ class SparseStorage:
         return held | {key: self._index[key] for key in self.cache_info()}
 
     def give(self, key: str) -> SparseStorage:
-        """The same storage, in which `key`, 'row' or 'rowptr', counts as given; ValueError unless
-        it is held.
-        """
+        """The same storage, in which `key`, 'row' or 'rowptr', counts as given; ValueError unless it is held."""
         out = self.copy()
         out._given = self._held_as(key)
         return out
@@ -323,9 +317,7 @@ class SparseStorage:
         return {key: self._index[key] for key in keys if key in self._index}
 
     def map(self, func: Callable[[Tensor], Tensor]) -> SparseStorage:
-        """A storage with `func` applied to every tensor that is held. `func` must keep what they
-        say.
-        """
+        """A storage with `func` applied to every tensor that is held. `func` must keep what they say."""
         index = {key: func(tensor) for key, tensor in self._index.items()}
         value = None if self._value is None else func(self._value)
         return SparseStorage.trusted(self._given, index, func(self._col), value, self._sparse_sizes)
@@ -335,9 +327,7 @@ class SparseStorage:
         return SparseStorage.trusted(self._given, self._index, self._col, self._value, self._sparse_sizes)
 
     def replace(self, **index: Tensor) -> SparseStorage:
-        """A storage that shares all tensors but those given here: `row`, `rowptr` or caches, by
-        name.
-        """
+        """A storage that shares all tensors but those given here: `row`, `rowptr` or caches, by name."""
         out = self.copy()
         out._index.update(index)
         return out

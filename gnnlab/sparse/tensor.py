@@ -113,8 +113,7 @@ class SparseTensor:
         is_sorted: bool = False,
         trust_data: bool = False,
     ) -> SparseTensor:
-        """Edges [2, nnz] as entries, sources as rows, with `edge_attr` [nnz, ...] as values; else
-        as the constructor.
+        """Edges [2, nnz] as entries, sources as rows, with `edge_attr` [nnz, ...] as values; else as the constructor.
 
         For message passing take the transpose: rows are then the targets.
         """
@@ -140,9 +139,7 @@ class SparseTensor:
 
     @classmethod
     def from_torch_sparse_csc_tensor(cls, mat: Tensor, has_value: bool = True) -> SparseTensor:
-        """A `torch.sparse_csc` matrix, whose column pointers are kept in the cache; TypeError for
-        another layout.
-        """
+        """A `torch.sparse_csc` matrix, whose column pointers are kept in the cache; TypeError for another layout."""
         return cls(**read_torch(mat, torch.sparse_csc, has_value)).t()
 
     @classmethod
@@ -152,9 +149,7 @@ class SparseTensor:
 
     @classmethod
     def from_torch_sparse(cls, mat: Any) -> SparseTensor:
-        """A `torch_sparse.SparseTensor`, with its caches; all tensors are shared. TypeError for
-        anything else.
-        """
+        """A `torch_sparse.SparseTensor`, with its caches; all tensors are shared. TypeError for anything else."""
         return cls.from_storage(read_torch_sparse(mat))
 
     @classmethod
@@ -207,15 +202,11 @@ class SparseTensor:
         return to_torch_csc(self, dtype)
 
     def to_scipy(self, layout: str | None = None, dtype: torch.dtype | None = None) -> Any:
-        """A SciPy matrix in `layout` 'coo' (default), 'csr' or 'csc'; ValueError unless values have
-        shape [nnz].
-        """
+        """A SciPy matrix in `layout` 'coo' (default), 'csr' or 'csc'; ValueError unless values have shape [nnz]."""
         return to_scipy(self, layout, dtype)
 
     def to_torch_sparse(self) -> Any:
-        """A `torch_sparse.SparseTensor`, with the caches; all tensors are shared. ImportError
-        without torch_sparse.
-        """
+        """A `torch_sparse.SparseTensor`, with the caches; all tensors are shared. ImportError without torch_sparse."""
         return to_torch_sparse(self)
 
     # Sizes
@@ -287,9 +278,7 @@ class SparseTensor:
         return self.storage.has_value()
 
     def set_value(self, value: Tensor | None, layout: str | None = None) -> SparseTensor:
-        """The same entries and caches with `value` [nnz, ...] or None, by row, or by column with
-        `layout='csc'`.
-        """
+        """The same entries and caches with `value` [nnz, ...] or None, by row, or by column with `layout='csc'`."""
         return self.from_storage(self.storage.set_value(value, layout))
 
     def set_value_(self, value: Tensor | None, layout: str | None = None) -> SparseTensor:
@@ -430,9 +419,7 @@ class SparseTensor:
         return self.copy()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SparseTensor:
-        """A copy with tensors of its own, each no larger than what it shows; as in torch, of leaves
-        of a graph only.
-        """
+        """A copy with tensors of its own, each no larger than what it shows; as in torch, of leaves of a graph only."""
         return self._map(lambda part: deepcopy(compact(part), memo))
 
     def _map(self, func: Callable[[Tensor], Tensor]) -> SparseTensor:
@@ -463,8 +450,7 @@ class SparseTensor:
         non_blocking: bool = False,
         copy: bool = False,
     ) -> SparseTensor:
-        """Tensors on another device, values in another dtype; `self` if there is nothing to do and
-        `copy` is not set.
+        """Tensors on another device, values in another dtype; `self` if there is nothing to do and `copy` is not set.
 
         Positional arguments are those of `torch.Tensor.to`: a device, a dtype, both, or a tensor
         whose device and dtype to take.
@@ -529,9 +515,7 @@ class SparseTensor:
         return value is not None and value.requires_grad
 
     def requires_grad_(self, requires_grad: bool = True, dtype: torch.dtype | None = None) -> SparseTensor:
-        """Let gradients flow to the values, or not. A matrix without values is first given ones (of
-        `dtype`).
-        """
+        """Let gradients flow to the values, or not. A matrix without values is first given ones (of `dtype`)."""
         if requires_grad and not self.has_value():
             self.fill_value_(1.0, dtype)
         if (value := self.storage.value()) is not None:
@@ -552,9 +536,7 @@ class SparseTensor:
     # Python's own
 
     def __eq__(self, other: object) -> bool:
-        """Whether `other` has the same entries, values and sizes; see `compare.equal`. So a matrix
-        cannot be hashed.
-        """
+        """Whether `other` has the same entries, values and sizes; see `compare.equal`. So a matrix cannot be hashed."""
         return isinstance(other, SparseTensor) and equal(self, other)
 
     def __repr__(self) -> str:

@@ -79,8 +79,7 @@ def cat(tensors: Sequence[Tensor], dims: tuple[int, ...]) -> Tensor:
 
 
 def narrow(src: Tensor, dims: tuple[int, ...], start: tuple[int, ...], length: tuple[int, ...]) -> Tensor:
-    """The block of `src` that `length[i]` from `start[i]` along each `dims[i]` spans; entries keep
-    their order.
+    """The block of `src` that `length[i]` from `start[i]` along each `dims[i]` spans; entries keep their order.
 
     Along the compressed dimension nothing but the block is read, and its values are a view.
     """

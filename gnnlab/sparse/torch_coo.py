@@ -47,9 +47,7 @@ def build(
     is_coalesced: bool,
     check: bool = False,
 ) -> Tensor:
-    """A `torch.sparse_coo` tensor of parts that are known to be right, or with `check` looked at by
-    torch.
-    """
+    """A `torch.sparse_coo` tensor of parts that are known to be right, or with `check` looked at by torch."""
     return torch.sparse_coo_tensor(indices, value, size, is_coalesced=is_coalesced, check_invariants=check)
 
 
@@ -77,8 +75,7 @@ def cat(tensors: Sequence[Tensor], dims: tuple[int, ...]) -> Tensor:
 
 
 def narrow(src: Tensor, dims: tuple[int, ...], start: tuple[int, ...], length: tuple[int, ...]) -> Tensor:
-    """The block of `src` that `length[i]` from `start[i]` along each `dims[i]` spans; entries keep
-    their order.
+    """The block of `src` that `length[i]` from `start[i]` along each `dims[i]` spans; entries keep their order.
 
     A coalesced tensor is searched along dimension 0 and otherwise read once from end to end. The
     result counts as coalesced where its entries are in order and none is there twice.

@@ -40,8 +40,7 @@ def t(src: SparseTensor) -> SparseTensor:
 
 
 def to_symmetric(src: SparseTensor, reduce: str = "sum") -> SparseTensor:
-    """[N, N]: the entries of the matrix and of its transpose, equal ones reduced by `reduce`; N is
-    the larger size.
+    """[N, N]: the entries of the matrix and of its transpose, equal ones reduced by `reduce`; N is the larger size.
 
     With 'sum' the diagonal is doubled, as in torch_sparse. reduce: 'sum' (or 'add'), 'mean', 'min',
     'max'.

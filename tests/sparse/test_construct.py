@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnnlab.sparse import SparseTensor
@@ -142,6 +142,7 @@ def test_random_matrices_are_what_they_say(src):
     assert (src.to_dense().double().numpy() == dense(src)).all()
 
 
+@settings(max_examples=50)
 @given(matrices(values=("none", "float64", "int64")), st.sampled_from(["coo", "csr", "csc"]))
 def test_scipy_makes_the_same_of_it_and_back(src, layout):
     matrix = src.to_scipy(layout)
@@ -175,6 +176,7 @@ def test_to_scipy_says_what_it_cannot_hold():
     assert SparseTensor.eye(2).requires_grad_().to_scipy(dtype=torch.int32).dtype == np.int32
 
 
+@settings(max_examples=50)
 @given(matrices(values=("float64", "wide", "int64"), coalesced=True), st.sampled_from(["coo", "csr", "csc"]))
 def test_torch_makes_the_same_of_it_and_back(src, layout):
     matrix = getattr(src, f"to_torch_sparse_{layout}_tensor")()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnnlab.sparse import SparseTensor
@@ -69,6 +69,7 @@ def test_gradients_flow_through_the_diagonal():
 # The transpose, symmetry, duplicates
 
 
+@settings(max_examples=50)
 @given(matrices())
 def test_the_transpose_of_the_transpose_is_the_matrix(src):
     turned = check(src.t())

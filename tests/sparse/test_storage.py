@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnnlab.sparse import SparseTensor
@@ -96,6 +96,7 @@ def test_fill_value():
     assert src.dtype() == torch.int64
 
 
+@settings(max_examples=50)
 @given(matrices())
 def test_csr_and_csc_say_the_same_as_coo(src):
     row, col, value = src.coo()
@@ -113,6 +114,7 @@ def test_csr_and_csc_say_the_same_as_coo(src):
     assert values is value
 
 
+@settings(max_examples=50)
 @given(matrices(), st.sampled_from([2, 5]))
 def test_pickles_hold_everything_and_come_back_equal(src, protocol):
     again = check(pickle.loads(pickle.dumps(src, protocol)))
@@ -121,6 +123,7 @@ def test_pickles_hold_everything_and_come_back_equal(src, protocol):
     assert again.storage.given() == src.storage.given()
 
 
+@settings(max_examples=50)
 @given(matrices())
 def test_torch_loads_what_it_saved_under_its_default(src):
     file = io.BytesIO()
@@ -179,6 +182,7 @@ def test_deep_copies_keep_requires_grad():
         assert again.storage.value().is_leaf
 
 
+@settings(max_examples=50)
 @given(matrices(), matrices())
 def test_equal_means_the_same_entries(a, b):
     assert a == a.copy().clear_cache_()
