@@ -214,7 +214,10 @@ def _column(data: Any, store: Any, name: str, value: Any, slices: Any, shared: l
     if isinstance(value, Mapping):
         return _Dict({key: _column(data, store, str(key), value[key], slices[key], shared) for key in value})
     if isinstance(slices, list):
-        return _Row([_column(data, store, name, item, ends, shared) for item, ends in zip(value, slices, strict=True)])
+        return _Row(
+            type(value),
+            [_column(data, store, name, item, ends, shared) for item, ends in zip(value, slices, strict=True)],
+        )
     if sparse.is_sparse(value):
         raise BlockRefused(f"{place(store._key, name)} is sparse")
     known = next((other for other in shared if other is slices or torch.equal(other, slices)), None)
@@ -342,11 +345,11 @@ class _Dict:
 
 
 class _Row:
-    """A list of tensors."""
+    """A list or tuple of tensors."""
 
-    def __init__(self, columns: list[Any]) -> None:
-        self.columns = columns
+    def __init__(self, kind: type, columns: list[Any]) -> None:
+        self.kind, self.columns = kind, columns
 
     def gather(self, pick: _Pick) -> tuple[Any, Any, Any]:
         parts = [column.gather(pick) for column in self.columns]
-        return tuple([part[i] for part in parts] for i in range(3))  # type: ignore[return-value]
+        return self.kind(part[0] for part in parts), [part[1] for part in parts], [part[2] for part in parts]

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from gnnlab.data import saved
 from gnnlab.data.batch import Batch
@@ -298,7 +299,7 @@ class InMemoryDataset(Dataset):
             return data_list[0], None
         cls = type(data_list[0]) if data_list else Data
         data, slices, _ = collate(cls, data_list, increment=increment, add_batch=False)
-        data.apply(lambda x: x.detach().requires_grad_(True) if x.requires_grad else x)
+        data.apply(_as_leaf)
         if not count_graphs(slices):
             raise ValueError("graphs without any attribute can't be joined, since nothing would tell how many they are")
         return data, slices
@@ -323,6 +324,12 @@ class InMemoryDataset(Dataset):
             trust: unpickle whatever the file holds; only for files that you made yourself.
         """
         self.data, self.slices = saved.load(path, data_cls, mmap=mmap, trust=trust)
+
+
+def _as_leaf(x: Any) -> Any:
+    """`x` cut off from what it was computed from, tracking gradients as before."""
+    tracks = x.requires_grad if isinstance(x, Tensor) else x.requires_grad()
+    return x.detach().requires_grad_() if tracks else x
 
 
 class _Cut:

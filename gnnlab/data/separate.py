@@ -66,7 +66,8 @@ class Separator:
             stores, parts, incs = {None: joined.stores[0]}, {None: slice_dict}, {None: inc_dict}
         self.readers = {key: _store_readers(joined, stores[key], parts[key], incs[key]) for key in stores}
         whole = all(present is None for readers in self.readers.values() for _, _, present in readers)
-        self._flat = [(n, read) for n, read, _ in self.readers[None]] if set(self.readers) == {None} and whole else None
+        flat = whole and not isinstance(joined, HeteroData)
+        self._flat = [(name, read) for name, read, _ in self.readers[None]] if flat else None
 
     def get(self, idx: int) -> Any:
         """Graph `idx`."""

@@ -167,7 +167,7 @@ def _joint(value: Any, slices: Any, dim: DimOf) -> Any:
     if isinstance(value, dict):
         return _JointDict({key: _joint(value[key], slices[key], dim) for key in value})
     if isinstance(slices, list):
-        return _JointRow([_joint(part, ends, dim) for part, ends in zip(value, slices, strict=True)])
+        return _JointRow(type(value), [_joint(part, ends, dim) for part, ends in zip(value, slices, strict=True)])
     if sparse.is_sparse(value):
         return _JointSparse(slices, dim(value))
     if isinstance(value, Tensor):
@@ -280,12 +280,12 @@ class _JointDict:
 
 
 class _JointRow:
-    def __init__(self, parts: list[Any]) -> None:
-        self.parts = parts
+    def __init__(self, kind: type, parts: list[Any]) -> None:
+        self.kind, self.parts = kind, parts
 
     def append(self, value: list[Any], slices: list[Any]) -> None:
-        if not isinstance(slices, list) or len(slices) != len(self.parts):
-            raise ValueError(f"it was a list of {len(self.parts)} tensors and is no longer")
+        if not isinstance(slices, list) or not isinstance(value, self.kind) or len(slices) != len(self.parts):
+            raise ValueError(f"it was a {self.kind.__name__} of {len(self.parts)} tensors and is no longer")
         for part, item, ends in zip(self.parts, value, slices, strict=True):
             part.append(item, ends)
 
@@ -295,7 +295,7 @@ class _JointRow:
 
     def finish(self) -> tuple[Any, Any]:
         done = [part.finish() for part in self.parts]
-        return [value for value, _ in done], [slices for _, slices in done]
+        return self.kind(value for value, _ in done), [slices for _, slices in done]
 
 
 def _length(slices: Any) -> int:
