@@ -58,8 +58,7 @@ def download_url(
             _fetch(url, part, log)
         except (OSError, http.client.HTTPException) as error:
             raise OSError(
-                f"could not download {url} ({error}). Try again, or fetch it by other means "
-                f"and put it at {path}"
+                f"could not download {url} ({error}). Try again, or fetch it by other means and put it at {path}"
             ) from error
         try:
             _check_digest(part, url, sha256)
@@ -94,14 +93,10 @@ def _fetch(url: str, part: str, log: bool) -> None:
         with open(version_file, encoding="latin-1") as file:
             headers |= {"Range": f"bytes={held}-", "If-Range": file.read()}
     try:
-        reply = urllib.request.urlopen(
-            urllib.request.Request(url, headers=headers), timeout=_TIMEOUT
-        )
+        reply = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=_TIMEOUT)
     except urllib.error.HTTPError as error:
         error.close()
-        if (
-            error.code == 416 and held
-        ):  # nothing left to send, so what we hold is not what it seems: start again
+        if error.code == 416 and held:  # nothing left to send, so what we hold is not what it seems: start again
             os.remove(version_file)
             _fetch(url, part, log)
             return
@@ -110,9 +105,7 @@ def _fetch(url: str, part: str, log: bool) -> None:
         resumed = reply.status == 206
         if resumed and not reply.headers.get("Content-Range", "").startswith(f"bytes {held}-"):
             os.remove(version_file)
-            raise OSError(
-                f"asked for the bytes from {held}, got {reply.headers.get('Content-Range')!r}"
-            )
+            raise OSError(f"asked for the bytes from {held}, got {reply.headers.get('Content-Range')!r}")
         held = held if resumed else 0
         length = reply.headers.get("Content-Length")
         total = None if length is None else held + int(length)

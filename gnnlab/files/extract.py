@@ -13,10 +13,10 @@ import sys
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import PurePosixPath, PureWindowsPath
-from typing import IO, Literal
+from typing import Literal
 
 
 def extract_zip(path: str, folder: str, log: bool = True) -> None:
@@ -57,10 +57,7 @@ def extract_tar(
         _refuse_escapes(path, (member.name for member in members))
         for member in members:
             if not (member.isfile() or member.isdir()):
-                raise ValueError(
-                    f"{path}: member {member.name!r} is a link or a device; "
-                    "expected files and folders"
-                )
+                raise ValueError(f"{path}: member {member.name!r} is a link or a device; expected files and folders")
         with _staged(folder) as staging:
             archive.extractall(staging, members, filter="data")
 
@@ -73,7 +70,8 @@ def extract_gz(path: str, folder: str, log: bool = True) -> None:
         gzip.BadGzipFile, EOFError: if the file is broken or cut short.
     """
     _log(path, log)
-    _extract_one(path, folder, gzip.open)
+    with gzip.open(path) as packed:
+        _extract_one(path, packed, folder)
 
 
 def extract_bz2(path: str, folder: str, log: bool = True) -> None:
@@ -84,18 +82,15 @@ def extract_bz2(path: str, folder: str, log: bool = True) -> None:
         OSError, EOFError: if the file is broken or cut short.
     """
     _log(path, log)
-    _extract_one(path, folder, bz2.open)
+    with bz2.open(path) as packed:
+        _extract_one(path, packed, folder)
 
 
-def _extract_one(path: str, folder: str, open_packed: Callable[[str], IO[bytes]]) -> None:
+def _extract_one(path: str, packed: gzip.GzipFile | bz2.BZ2File, folder: str) -> None:
     name, suffix = os.path.splitext(os.path.basename(path))
     if not suffix:
         raise ValueError(f"expected a file name that ends in .gz or .bz2, found {path!r}")
-    with (
-        _staged(folder) as staging,
-        open_packed(path) as packed,
-        open(os.path.join(staging, name), "wb") as plain,
-    ):
+    with _staged(folder) as staging, open(os.path.join(staging, name), "wb") as plain:
         shutil.copyfileobj(packed, plain)
 
 
@@ -103,9 +98,7 @@ def _refuse_escapes(path: str, names: Iterable[str]) -> None:
     for name in names:
         parts = PurePosixPath(name.replace("\\", "/")).parts
         if ".." in parts or parts[:1] == ("/",) or PureWindowsPath(name).drive:
-            raise ValueError(
-                f"{path}: member {name!r} would land outside the folder; nothing was extracted"
-            )
+            raise ValueError(f"{path}: member {name!r} would land outside the folder; nothing was extracted")
 
 
 @contextmanager

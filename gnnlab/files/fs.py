@@ -6,6 +6,7 @@ PyG's `torch_geometric.io.fs`. A path without a protocol is local. Import it as 
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal, overload
 
@@ -16,7 +17,7 @@ from fsspec import AbstractFileSystem
 from gnnlab.files.extract import extract_gz, extract_tar, extract_zip
 
 # What `cp(..., extract=True)` recognises; a longer ending stands before one that it ends in.
-_EXTRACTORS = {
+_EXTRACTORS: dict[str, Callable[..., None]] = {
     ".tar.gz": partial(extract_tar, mode="r"),
     ".tgz": partial(extract_tar, mode="r"),
     ".tar": partial(extract_tar, mode="r"),
@@ -135,9 +136,7 @@ def mv(path1: str, path2: str) -> None:
     """
     source, target = get_fs(path1), get_fs(path2)
     if source is not target:
-        raise ValueError(
-            f"mv: {path1!r} and {path2!r} lie on different file systems; use cp and rm"
-        )
+        raise ValueError(f"mv: {path1!r} and {path2!r} lie on different file systems; use cp and rm")
     source.mv(path1, path2, recursive=True)
 
 
@@ -197,11 +196,7 @@ def _full_path(like: str, name: str) -> str:
 
 
 def _inside_if_folder(path1: str, path2: str) -> str:
-    return (
-        f"{path2.rstrip('/')}/{os.path.basename(path1.rstrip('/'))}"
-        if isdir(path2)
-        else path2.rstrip("/")
-    )
+    return f"{path2.rstrip('/')}/{os.path.basename(path1.rstrip('/'))}" if isdir(path2) else path2.rstrip("/")
 
 
 def _copy_file(path1: str, path2: str) -> None:
@@ -215,9 +210,7 @@ def _extract(path1: str, path2: str, log: bool) -> None:
         raise ValueError(f"cp: archives are extracted to the disk only, found path2={path2!r}")
     extractor = next((_EXTRACTORS[end] for end in _EXTRACTORS if path1.endswith(end)), None)
     if extractor is None:
-        raise ValueError(
-            f"cp: extract=True expects one of {', '.join(_EXTRACTORS)}, found path1={path1!r}"
-        )
+        raise ValueError(f"cp: extract=True expects one of {', '.join(_EXTRACTORS)}, found path1={path1!r}")
     if isdisk(path1):
         extractor(path1, path2, log=log)
         return

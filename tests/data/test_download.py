@@ -7,7 +7,6 @@ import io
 import os
 import socket
 import tarfile
-import threading
 import zipfile
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -17,6 +16,7 @@ import pytest
 
 from gnnlab.data.download import download_url
 from gnnlab.data.extract import extract_bz2, extract_gz, extract_tar, extract_zip
+from tests.data.serving import running
 
 CONTENT = bytes(range(256)) * 40
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
@@ -72,12 +72,9 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    with Server() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    server = Server()
+    with running(server):
         yield server
-        server.shutdown()
-        thread.join()
 
 
 def shown(folder: Path) -> list[str]:
@@ -100,9 +97,7 @@ def test_download_resumes_where_it_was_cut(server: Server, tmp_path: Path, cut: 
     assert shown(tmp_path) == ["a.bin"]
 
 
-def test_download_starts_again_if_the_file_changed_meanwhile(
-    server: Server, tmp_path: Path
-) -> None:
+def test_download_starts_again_if_the_file_changed_meanwhile(server: Server, tmp_path: Path) -> None:
     server.cut = 5000
     with pytest.raises(OSError, match="bytes arrived"):
         download_url(server.url("a.bin"), str(tmp_path), log=False)
@@ -113,9 +108,7 @@ def test_download_starts_again_if_the_file_changed_meanwhile(
 
 
 @pytest.mark.parametrize("etag", [None, 'W/"weak"'])
-def test_download_starts_again_if_the_server_names_no_version(
-    server: Server, tmp_path: Path, etag: str | None
-) -> None:
+def test_download_starts_again_if_the_server_names_no_version(server: Server, tmp_path: Path, etag: str | None) -> None:
     server.cut, server.etag = 5000, etag
     with pytest.raises(OSError, match="bytes arrived"):
         download_url(server.url("a.bin"), str(tmp_path), log=False)
@@ -125,9 +118,7 @@ def test_download_starts_again_if_the_server_names_no_version(
     assert Path(path).read_bytes() == CONTENT
 
 
-def test_download_starts_again_if_the_server_knows_no_ranges(
-    server: Server, tmp_path: Path
-) -> None:
+def test_download_starts_again_if_the_server_knows_no_ranges(server: Server, tmp_path: Path) -> None:
     server.cut, server.ranges = 5000, False
     with pytest.raises(OSError, match="bytes arrived"):
         download_url(server.url("a.bin"), str(tmp_path), log=False)
@@ -136,9 +127,7 @@ def test_download_starts_again_if_the_server_knows_no_ranges(
     assert Path(path).read_bytes() == CONTENT
 
 
-def test_download_starts_again_if_the_part_is_as_long_as_the_file(
-    server: Server, tmp_path: Path
-) -> None:
+def test_download_starts_again_if_the_part_is_as_long_as_the_file(server: Server, tmp_path: Path) -> None:
     (tmp_path / "a.bin.part").write_bytes(bytes(len(CONTENT)))
     (tmp_path / "a.bin.part.version").write_text('"one"')
     path = download_url(server.url("a.bin"), str(tmp_path), log=False)
@@ -185,9 +174,7 @@ def test_download_names_the_file(
     assert shown(folder) == [expected]
 
 
-def test_download_shows_its_progress(
-    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_download_shows_its_progress(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     download_url(server.url("a.bin"), str(tmp_path))
     assert "a.bin: 100%" in capsys.readouterr().err
     download_url(server.url("b.bin"), str(tmp_path), log=False)
@@ -213,9 +200,7 @@ def test_download_of_a_missing_file_says_what_to_put_where(server: Server, tmp_p
     assert shown(tmp_path) == []
 
 
-def test_download_without_a_network_says_what_to_put_where(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_download_without_a_network_says_what_to_put_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     with socket.socket() as held:  # a port of its own, at which nobody listens
         held.bind(("127.0.0.1", 0))
@@ -235,9 +220,7 @@ def test_download_refuses_other_schemes(tmp_path: Path, url: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a/", "a/.."])
-def test_download_refuses_an_address_without_a_file_name(
-    server: Server, tmp_path: Path, name: str
-) -> None:
+def test_download_refuses_an_address_without_a_file_name(server: Server, tmp_path: Path, name: str) -> None:
     with pytest.raises(ValueError, match="filename="):
         download_url(server.url(name), str(tmp_path))
 
@@ -264,11 +247,7 @@ def make_tar(path: Path, files: dict[str, bytes], mode: str = "w:gz") -> str:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize(("make", "extract"), [(make_zip, extract_zip), (make_tar, extract_tar)])
@@ -292,16 +271,12 @@ def test_extract_archive(
 
 
 def test_extract_tar_reads_other_compressions(tmp_path: Path) -> None:
-    extract_tar(
-        make_tar(tmp_path / "a", FILES, "w:bz2"), str(tmp_path / "target"), mode="r:bz2", log=False
-    )
+    extract_tar(make_tar(tmp_path / "a", FILES, "w:bz2"), str(tmp_path / "target"), mode="r:bz2", log=False)
     assert contents(tmp_path / "target") == FILES
 
 
 @pytest.mark.parametrize(("make", "extract"), [(make_zip, extract_zip), (make_tar, extract_tar)])
-@pytest.mark.parametrize(
-    "name", ["../evil", "in/../../evil", "/evil", "in\\..\\..\\evil", "C:\\evil"]
-)
+@pytest.mark.parametrize("name", ["../evil", "in/../../evil", "/evil", "in\\..\\..\\evil", "C:\\evil"])
 def test_extract_refuses_a_member_that_escapes(
     tmp_path: Path, make: Callable[..., str], extract: Callable[..., None], name: str
 ) -> None:
@@ -326,9 +301,7 @@ def test_extract_tar_refuses_links_and_devices(tmp_path: Path, kind: bytes) -> N
 
 def test_extract_of_a_broken_archive_leaves_nothing(tmp_path: Path) -> None:
     path = Path(make_zip(tmp_path / "archive", FILES))
-    path.write_bytes(
-        path.read_bytes().replace(b"bbb", b"bbc")
-    )  # the checksum of the last member fails
+    path.write_bytes(path.read_bytes().replace(b"bbb", b"bbc"))  # the checksum of the last member fails
     (tmp_path / "target").mkdir()
     (tmp_path / "target" / "b.txt").write_bytes(b"old")
     with pytest.raises(zipfile.BadZipFile):
@@ -337,12 +310,8 @@ def test_extract_of_a_broken_archive_leaves_nothing(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "target") == ["b.txt"]
 
 
-@pytest.mark.parametrize(
-    ("module", "ending", "extract"), [(gzip, ".gz", extract_gz), (bz2, ".bz2", extract_bz2)]
-)
-def test_extract_one_file(
-    tmp_path: Path, module: object, ending: str, extract: Callable[..., None]
-) -> None:
+@pytest.mark.parametrize(("module", "ending", "extract"), [(gzip, ".gz", extract_gz), (bz2, ".bz2", extract_bz2)])
+def test_extract_one_file(tmp_path: Path, module: object, ending: str, extract: Callable[..., None]) -> None:
     packed = module.compress(CONTENT)  # type: ignore[attr-defined]
     path = tmp_path / f"a.txt{ending}"
     path.write_bytes(packed)
@@ -354,5 +323,6 @@ def test_extract_one_file(
         extract(str(path), str(tmp_path / "cut"), log=False)
     assert os.listdir(tmp_path / "cut") == []
 
+    (tmp_path / "archive").write_bytes(packed)
     with pytest.raises(ValueError, match="ends in"):
         extract(str(tmp_path / "archive"), str(tmp_path / "target"), log=False)
