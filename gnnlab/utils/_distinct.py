@@ -3,7 +3,6 @@
 import torch
 from torch import Tensor
 
-from gnnlab.utils._scatter import rank_in_group
 from gnnlab.utils._sort import sort_numbers
 from gnnlab.utils.functions import cumsum
 
@@ -18,32 +17,30 @@ def distinct_below(size: Tensor, wanted: Tensor, generator: torch.Generator | No
     """`wanted[g]` different random numbers in [0, size[g]) for each range g, in random order.
 
     size, wanted: [num_ranges] int64, wanted <= size. Returns the range and the number of each draw, range by range,
-    [sum of wanted] int64 both. Takes memory of at most four times what is wanted.
+    [sum of wanted] int64 both. Takes memory of at most twice what is wanted.
     """
-    crowded = 4 * wanted > size
-    # Where much of a range is wanted: all its numbers in random order, and of those the first.
-    group, number = _enumerate(torch.where(crowded, size, 0))
-    shuffle = torch.randperm(group.numel(), device=group.device, generator=generator)
-    group, number = group[shuffle], number[shuffle]
-    first = rank_in_group(group) < wanted[group]
+    crowded = 2 * wanted > size
+    # Where most of a range is wanted: all its numbers in random order, and of those the first.
+    whole = torch.where(crowded, size, 0)
+    group, number = _shuffled(*_enumerate(whole), generator)
+    first = torch.arange(group.numel(), device=group.device) - cumsum(whole)[group] < wanted[group]
     group, number = group[first], number[first]
 
-    # Where little is wanted: draw, drop repeats, and draw again what is missing, at most a quarter each time.
+    # Where little is wanted: draw, drop repeats, and draw again what is missing, at most half of it each time.
     start = cumsum(size)
     wanted = torch.where(crowded, 0, wanted)
-    drawn = start.new_empty(0)
+    drawn = drawn_of = start.new_empty(0)
     missing = wanted
     while bool(missing.any()):
         of, _ = _enumerate(missing)
-        new = start[of] + random_below(size[of], generator)
-        drawn = sort_numbers(torch.cat([drawn, new])).unique_consecutive()
-        of = torch.searchsorted(start, drawn, right=True) - 1
-        missing = wanted - torch.bincount(of, minlength=wanted.numel())
-    of = torch.searchsorted(start, drawn, right=True) - 1
-    group, number = torch.cat([group, of]), torch.cat([number, drawn - start[of]])
+        drawn = torch.cat([drawn, start[of] + random_below(size[of], generator)])
+        drawn = sort_numbers(drawn).unique_consecutive()
+        drawn_of = torch.searchsorted(start, drawn, right=True) - 1
+        missing = wanted - torch.bincount(drawn_of, minlength=wanted.numel())
+    drawn_of, drawn = _shuffled(drawn_of, drawn - start[drawn_of], generator)
 
-    shuffle = torch.randperm(group.numel(), device=group.device, generator=generator)
-    order = shuffle[group[shuffle].argsort(stable=True)]
+    group, number = torch.cat([group, drawn_of]), torch.cat([number, drawn])
+    order = group.argsort(stable=True)
     return group[order], number[order]
 
 
@@ -68,6 +65,13 @@ def below_diagonal(number: Tensor) -> tuple[Tensor, Tensor]:
     row = row - (row * (row - 1) // 2 > number).long()
     row = row + (row * (row + 1) // 2 <= number).long()
     return row, number - row * (row - 1) // 2
+
+
+def _shuffled(group: Tensor, number: Tensor, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+    """The pairs group by group, within one in random order."""
+    order = torch.randperm(group.numel(), device=group.device, generator=generator)
+    order = order[group[order].argsort(stable=True)]
+    return group[order], number[order]
 
 
 def _enumerate(count: Tensor) -> tuple[Tensor, Tensor]:
