@@ -17,6 +17,9 @@ from gnnlab.files import Growing
 CHUNK_BYTES = 1 << 20
 _CHUNK_GRAPHS = 4096
 
+#: About what the Python objects of a graph take beside its values.
+_OBJECTS = 2048
+
 #: From an attribute's value to the dimension along which it is joined.
 DimOf = Callable[[Any], Any]
 
@@ -33,21 +36,20 @@ def collate_stream(graphs: Iterable[Any], increment: bool = False) -> tuple[Any,
     Raises:
         ValueError, TypeError: as `collate` does, with the graph's position in the stream.
     """
-    chunks = _chunks(iter(graphs))
-    first = next(chunks, None)
-    if first is None:
-        raise ValueError("data_list must hold at least one graph, found none")
-    cls = type(first[0])
-    second = next(chunks, None)
-    if second is None and len(first) == 1:
-        return first[0], None
     stream = _Stream()
-    stream.append(first)
-    if second is not None:
-        stream.append(second)
-        for chunk in chunks:
+    for chunk in _chunks(iter(graphs)):
+        if stream.single is not None:
+            stream.append([stream.single])
+        if stream.length == 0 and len(chunk) == 1:
+            stream.single = chunk[0]
+        else:
             stream.append(chunk)
-    joined, slices = stream.finish(cls)
+        chunk.clear()
+    if stream.single is not None:
+        return stream.single, None
+    if stream.length == 0:
+        raise ValueError("data_list must hold at least one graph, found none")
+    joined, slices = stream.finish()
     return incremented(joined, slices) if increment else joined, slices
 
 
@@ -62,11 +64,12 @@ def _chunks(graphs: Iterator[Any]) -> Iterator[list[Any]]:
                 break
         if not chunk:
             return
+        del graph
         yield chunk
 
 
 def _rough_bytes(graph: Any) -> int:
-    return sum(
+    return _OBJECTS + sum(
         value.numel() * value.element_size() if isinstance(value, Tensor) and value.layout == torch.strided else 64
         for store in getattr(graph, "stores", [])
         for value in store.values()
@@ -78,10 +81,12 @@ class _Stream:
 
     def __init__(self) -> None:
         self.length = 0
-        self.cls: type | None = None
+        self.single: Any = None  # the only graph so far, as long as it is
+        self.cls: Any = None
         self.columns: dict[Any, dict[str, _Column]] = {}
 
     def append(self, graphs: list[Any]) -> None:
+        self.single = None
         cls = type(graphs[0])
         if self.cls is not None and cls is not self.cls:
             raise TypeError(
@@ -104,7 +109,7 @@ class _Stream:
                 columns[name].append(value, part[name], present.get(name), dim_of, self.length)
         self.length += len(graphs)
 
-    def finish(self, cls: type) -> tuple[Any, dict[Any, Any]]:
+    def finish(self) -> tuple[Any, dict[Any, Any]]:
         mappings: dict[Any, dict[str, Any]] = {}
         slices: dict[Any, Any] = {}
         for key in [None, *(key for key in self.columns if isinstance(key, str)), *self.columns]:
@@ -120,7 +125,7 @@ class _Stream:
                     present[name] = mask
             if present:
                 part[PRESENT] = present
-        return new_graph(cls, mappings), slices
+        return new_graph(self.cls, mappings), slices
 
 
 def _dim_of(block: Any, name: str, store: Any, value: Any) -> Any:

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gnnlab.data.cache import OWN_HEADER, VIEW_HEADER
 from gnnlab.profile.show import Shown, size
 from gnnlab.profile.spans import EMPTY, Spans, count, mappings, overlap, strided, union
 
@@ -30,11 +31,6 @@ _SPARSE_PARTS = {
     torch.sparse_csc: ("ccol_indices", "row_indices", "values"),
     torch.sparse_bsc: ("ccol_indices", "row_indices", "values"),
 }
-
-# Measured by malloc's own count (mallinfo2) with torch 2.13 on 64-bit Linux; a test holds them
-# against a process's memory.
-OWN_HEADER = 336
-VIEW_HEADER = 512
 
 
 @dataclass(frozen=True)
