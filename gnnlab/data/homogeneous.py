@@ -53,6 +53,8 @@ def to_heterogeneous(
     edge_type = _types("edge_type", edge_type, store, edge_index.size(1))
     node_names = _names("node_type", node_type, node_type_names, store)
     edge_names = _names("edge_type", edge_type, edge_type_names, store)
+    if "edge_index" in store and not edge_names and len(node_names) == 1:
+        edge_names = {0: None}  # without any edge, the only type that edges could be of
 
     keys = [key for key in store if key not in STRUCTURE]
     node_keys = [key for key in keys if _is_column(store, key) and store.is_node_attr(key)]
@@ -138,13 +140,18 @@ def to_homogeneous(
 
     device = next((value.device for _, value in out if isinstance(value, Tensor)), None)
     if add_node_type:
-        out.node_type = torch.arange(len(num_nodes)).repeat_interleave(torch.tensor(num_nodes))
+        out.node_type = _repeated(num_nodes)
     if add_edge_type and ids is not None:
-        out.edge_type = torch.arange(len(num_edges)).repeat_interleave(torch.tensor(num_edges))
+        out.edge_type = _repeated(num_edges)
     if not any(key in NODE_COUNT_KEYS or "node" in key for key in out.keys()):  # noqa: SIM118
         out.num_nodes = sum(num_nodes)
     out._node_type_names, out._edge_type_names = data.node_types, data.edge_types
     return out.to(device) if device is not None else out
+
+
+def _repeated(counts: list[int]) -> Tensor:
+    """`[sum(counts)]` int64. Each position in `counts` as often as it says there."""
+    return torch.arange(len(counts)).repeat_interleave(torch.tensor(counts, dtype=torch.long))
 
 
 def _joined(
@@ -263,18 +270,17 @@ def _names(name: str, types: Tensor, given: Sequence[Any] | None, store: GlobalS
 
 def _edge_type(number: int, name: EdgeType | None, end_types: Tensor, node_names: dict[int, NodeType]) -> EdgeType:
     """The name of edge type `number`, whose edges join nodes of `end_types`, `[2, *]` int64."""
-    found = end_types.unique(dim=1)
-    if found.size(1) > 1:
+    found = [(node_names[src], node_names[dst]) for src, dst in end_types.unique(dim=1).t().tolist()]
+    if len(found) > 1:
         raise ValueError(
             "Could not construct a 'HeteroData' object from the 'Data' object because single edge "
-            f"types span over multiple node types: edge type {number} joins "
-            f"{[(node_names[src], node_names[dst]) for src, dst in found.t().tolist()]}"
+            f"types span over multiple node types: edge type {number} joins {found}"
         )
-    src, dst = [node_names[at] for at in found[:, 0].tolist()] if found.size(1) else ("", "")
     if name is None:
+        src, dst = found[0] if found else [*node_names.values()] * 2
         return src, str(number), dst
-    if found.size(1) and (name[0], name[-1]) != (src, dst):
-        raise ValueError(f"edges of type {name} must not join nodes of types '{src}' and '{dst}'")
+    if found and (name[0], name[-1]) != found[0]:
+        raise ValueError(f"edges of type {name} must not join nodes of the types {found[0]}")
     return name
 
 
