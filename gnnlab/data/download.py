@@ -39,13 +39,15 @@ def download_url(
         sha256: hexadecimal digest that the file must have.
 
     Raises:
-        ValueError: if `url` has another scheme or gives no file name, or the file hasn't the digest
-            `sha256`.
+        ValueError: if `folder` isn't local, `url` has another scheme or gives no file name, or the
+            file hasn't the digest `sha256`.
         OSError: if the network or the server fails, or only a part arrives; says which file to put
             where.
 
     Source: PyG's `torch_geometric.data.download_url`; `sha256` is an addition.
     """
+    if "://" in folder:
+        raise ValueError(f"folder: expected a local one, found {folder!r}")
     path = os.path.join(folder, _file_name(url) if filename is None else filename)
     with locked(path):
         if os.path.exists(path):
@@ -96,7 +98,7 @@ def _fetch(url: str, part: str, log: bool) -> None:
         reply = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=_TIMEOUT)
     except urllib.error.HTTPError as error:
         error.close()
-        if error.code == 416 and held:  # nothing left to send, so what we hold is not what it seems: start again
+        if error.code == 416 and held:  # nothing left to send: the part is not what it seems
             os.remove(version_file)
             _fetch(url, part, log)
             return

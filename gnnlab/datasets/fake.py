@@ -36,11 +36,10 @@ class FakeDataset(InMemoryDataset):
     Raises:
         ValueError: if `task` is none of the three.
 
-    A graph holds `y: [num_nodes] int64` or `[1] int64`, `edge_index: [2, num_edges] int64`, `x:
-        [num_nodes, num_channels] float32`
-    (or else `num_nodes`), and, evenly from 0 to 1, `edge_attr: [num_edges, edge_dim] float32`,
-    which is
-    `edge_weight: [num_edges]` if `edge_dim` is 1.
+    A graph holds `y: [num_nodes] int64` or `[1] int64`, `edge_index: [2, num_edges] int64`,
+    `x: [num_nodes, num_channels] float32` (or else `num_nodes`), and, evenly from 0 to 1,
+    `edge_attr: [num_edges, edge_dim] float32`, which is `edge_weight: [num_edges]` if `edge_dim`
+    is 1.
     """
 
     def __init__(

@@ -44,9 +44,9 @@ class PowerLaw(InMemoryDataset):
     Raises:
         ValueError: if there are too many edges for the nodes, or a number is out of its range.
 
-    The graph holds `edge_index: [2, num_edges] int64`, sorted by target and then by source, `x:
-        [num_nodes, num_features]
-    float32`, the centre of the node's class plus noise, and `y: [num_nodes] int64`, the class.
+    The graph holds `edge_index: [2, num_edges] int64`, sorted by target and then by source,
+    `x: [num_nodes, num_features] float32`, the centre of the node's class plus noise, and
+    `y: [num_nodes] int64`, the class.
     """
 
     def __init__(

@@ -96,8 +96,8 @@ def _extract_one(path: str, packed: gzip.GzipFile | bz2.BZ2File, folder: str) ->
 
 def _refuse_escapes(path: str, names: Iterable[str]) -> None:
     for name in names:
-        parts = PurePosixPath(name.replace("\\", "/")).parts
-        if ".." in parts or parts[:1] == ("/",) or PureWindowsPath(name).drive:
+        member = PurePosixPath(name.replace("\\", "/"))
+        if member.is_absolute() or ".." in member.parts or PureWindowsPath(name).drive:
             raise ValueError(f"{path}: member {name!r} would land outside the folder; nothing was extracted")
 
 

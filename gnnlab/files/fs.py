@@ -80,9 +80,8 @@ def ls(path: str, detail: Literal[True]) -> list[dict[str, Any]]: ...
 
 def ls(path: str, detail: bool = False) -> list[str] | list[dict[str, Any]]:
     """The full paths in a folder, or with `detail` a dictionary (name, size, type, …) each."""
-    entries = get_fs(path).ls(path, detail=True)
-    for entry in entries:
-        entry["name"] = _full_path(path, entry["name"])
+    found = get_fs(path).ls(path, detail=True)
+    entries = [{**entry, "name": _full_path(path, entry["name"])} for entry in found]
     return entries if detail else [entry["name"] for entry in entries]
 
 
@@ -174,9 +173,7 @@ def torch_load(path: str, map_location: Any = None, *, weights_only: bool = True
         map_location: where its tensors go, as in `torch.load`.
         weights_only: read tensors, plain containers and the classes registered with
             `torch.serialization.add_safe_globals`, and nothing else. Without it the file can run
-            any
-            code: only for files of your own. (PyG falls back to that by itself; this function never
-                does.)
+            any code: only for files of your own. (PyG falls back to that by itself; this never does.)
 
     Raises:
         pickle.UnpicklingError: if the file holds something else and `weights_only` is true.

@@ -36,8 +36,8 @@ def read_planetoid_data(folder: str, prefix: str) -> Data:
 
     Returns:
         A graph with `x: [num_nodes, num_features] float32`, `edge_index: [2, num_edges] int64`
-        (both directions, sorted by target), `y: [num_nodes] int64`, and the public split: `train_mask`,
-        `val_mask` and `test_mask: [num_nodes] bool`.
+        (both directions, sorted by target), `y: [num_nodes] int64`, and the public split:
+        `train_mask`, `val_mask` and `test_mask: [num_nodes] bool`.
 
     Raises:
         FileNotFoundError: if a file is missing.
@@ -81,15 +81,7 @@ def load_planetoid_pickle(path: str) -> Any:
             content = _PlanetoidUnpickler(file, encoding="latin1").load()
         except pickle.UnpicklingError as error:
             raise pickle.UnpicklingError(f"{path}: {error}") from error
-        except (
-            AttributeError,
-            EOFError,
-            IndexError,
-            KeyError,
-            OverflowError,
-            TypeError,
-            ValueError,
-        ) as error:
+        except (AttributeError, EOFError, LookupError, OverflowError, TypeError, ValueError) as error:
             raise pickle.UnpicklingError(f"{path}: not a Planetoid file ({error})") from error
     return content.value if isinstance(content, _Array | _SparseRows) else content
 

@@ -25,14 +25,13 @@ def read_tu_data(folder: str, prefix: str) -> tuple[Data, dict[str, Tensor], dic
     Returns:
         All graphs joined, as `InMemoryDataset.collate` gives them: `x: [num_nodes, *] float32`
         (where there is none, `num_nodes`), `edge_index: [2, num_edges] int64` with node ids that
-        begin at 0 in each graph,
-        `edge_attr: [num_edges, *] float32`, and `y`: `[num_graphs]` (or `[num_graphs,
-            num_targets]`) float32 from
-        the graph attributes, else int64 class numbers from 0 from the graph labels.
-        Then the slices: for every attribute, `[num_graphs + 1] int64`, where each graph's part
-            begins.
-        Then how many columns are what: `num_node_attributes`, `num_node_labels`,
-            `num_edge_attributes`, `num_edge_labels`.
+        begin at 0 in each graph, `edge_attr: [num_edges, *] float32`, and `y: [num_graphs]` (or
+        `[num_graphs, num_targets]`), float32 from the graph attributes, else int64 from the graph
+        labels, which become class numbers from 0.
+
+        Then the slices: for every attribute `[num_graphs + 1] int64`, where each graph's part
+        begins. Then how many columns are what: `num_node_attributes`, `num_node_labels`,
+        `num_edge_attributes`, `num_edge_labels`.
 
     Raises:
         FileNotFoundError: if one of the two files that must be there is missing.

@@ -9,6 +9,8 @@ import socket
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -29,6 +31,7 @@ class Server(HTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.content = CONTENT
         self.etag: str | None = '"one"'
+        self.date: str | None = None
         self.ranges = True
         self.cut: int | None = None  # send so many bytes of the body, then close
         self.wrong_range = False
@@ -48,7 +51,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_error(404)
             return
         body = server.content
-        if wanted and server.ranges and self.headers["If-Range"] == server.etag:
+        if wanted and server.ranges and self.headers["If-Range"] in (server.etag, server.date):
             begin = int(wanted.removeprefix("bytes=").removesuffix("-"))
             if begin >= len(body):
                 self.send_error(416)
@@ -61,6 +64,8 @@ class Handler(BaseHTTPRequestHandler):
             self.send_response(200)
         if server.etag:
             self.send_header("ETag", server.etag)
+        if server.date:
+            self.send_header("Last-Modified", server.date)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body[: server.cut])
@@ -105,6 +110,19 @@ def test_download_starts_again_if_the_file_changed_meanwhile(server: Server, tmp
     path = download_url(server.url("a.bin"), str(tmp_path), log=False)
     assert Path(path).read_bytes() == CONTENT[::-1]
     assert shown(tmp_path) == ["a.bin"]
+
+
+@pytest.mark.parametrize("etag", [None, 'W/"weak"'])
+def test_download_resumes_by_the_date_where_there_is_no_strong_tag(
+    server: Server, tmp_path: Path, etag: str | None
+) -> None:
+    server.cut, server.etag, server.date = 5000, etag, "Mon, 02 Mar 2026 10:00:00 GMT"
+    with pytest.raises(OSError, match="bytes arrived"):
+        download_url(server.url("a.bin"), str(tmp_path), log=False)
+    server.cut = None
+    path = download_url(server.url("a.bin"), str(tmp_path), log=False)
+    assert server.asked == [None, "bytes=5000-"]
+    assert Path(path).read_bytes() == CONTENT
 
 
 @pytest.mark.parametrize("etag", [None, 'W/"weak"'])
@@ -219,6 +237,20 @@ def test_download_refuses_other_schemes(tmp_path: Path, url: str) -> None:
     assert not (tmp_path / "new").exists()
 
 
+def test_download_refuses_a_folder_elsewhere() -> None:
+    with pytest.raises(ValueError, match="expected a local one, found 'memory://a'"):
+        download_url("http://localhost.invalid/a", "memory://a")
+
+
+def test_download_asked_for_several_times_at_once_is_done_once(server: Server, tmp_path: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        ask = partial(download_url, server.url("a.bin"), str(tmp_path), log=False)
+        paths = [future.result() for future in [pool.submit(ask) for _ in range(4)]]
+    assert paths == [str(tmp_path / "a.bin")] * 4
+    assert server.asked == [None]
+    assert (tmp_path / "a.bin").read_bytes() == CONTENT
+
+
 @pytest.mark.parametrize("name", ["", "a/", "a/.."])
 def test_download_refuses_an_address_without_a_file_name(server: Server, tmp_path: Path, name: str) -> None:
     with pytest.raises(ValueError, match="filename="):
@@ -276,7 +308,7 @@ def test_extract_tar_reads_other_compressions(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("make", "extract"), [(make_zip, extract_zip), (make_tar, extract_tar)])
-@pytest.mark.parametrize("name", ["../evil", "in/../../evil", "/evil", "in\\..\\..\\evil", "C:\\evil"])
+@pytest.mark.parametrize("name", ["../evil", "in/../../evil", "/evil", "//evil", "in\\..\\..\\evil", "C:\\evil"])
 def test_extract_refuses_a_member_that_escapes(
     tmp_path: Path, make: Callable[..., str], extract: Callable[..., None], name: str
 ) -> None:

@@ -21,10 +21,10 @@ def root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "disk":
         yield str(tmp_path / "root")
         return
-    yield "memory:///root"
+    yield "memory:///top"
     memory = fsspec.filesystem("memory")
-    if memory.exists("/root"):
-        memory.rm("/root", recursive=True)
+    if memory.exists("/top"):
+        memory.rm("/top", recursive=True)
 
 
 def put(path: str, text: str) -> None:
