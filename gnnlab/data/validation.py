@@ -54,6 +54,7 @@ def _faults(data: Any) -> Iterator[str]:
             continue
         if store.num_nodes < 0:
             yield f"'num_nodes' must not be negative in {where}, found {store.num_nodes}"
+            continue
         named = {key for key in NODE_COUNT_KEYS if key in store} | _declared(data, store, "node")
         yield from _wrong_lengths(store, named, counts[store._key], "num_nodes", where)
 
