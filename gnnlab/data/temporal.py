@@ -56,6 +56,13 @@ class TemporalData(BaseData):
                 setattr(self, key, value)
 
     @classmethod
+    def _from_mapping(cls, mapping: dict[str, Any]) -> Self:
+        """A stream around `mapping` itself, which must hold no `None`."""
+        out = cls()
+        out.__dict__["_store"] = GlobalStorage._of(mapping, out)
+        return out
+
+    @classmethod
     def from_dict(cls, mapping: Mapping[str, Any]) -> Self:
         """A stream with the attributes of `mapping`."""
         return cls(**mapping)
@@ -235,6 +242,14 @@ class TemporalData(BaseData):
     def to_namedtuple(self) -> Any:
         """The attributes as a named tuple."""
         return self._store.to_namedtuple()
+
+    def update(self, data: Self | Mapping[str, Any]) -> Self:
+        """Set every attribute that `data` (a stream or a mapping) has."""
+        self._store.update(data if isinstance(data, Mapping) else data._store)
+        return self
+
+    def debug(self) -> None:
+        """Nothing; kept because PyG has it."""
 
     def __repr__(self) -> str:
         return one_line(type(self).__name__, self._store.items())
