@@ -139,7 +139,10 @@ class Summary:
 
         Args:
             fmt: 'psql' for framed tables, 'github' for Markdown, or any other format of the package
-                tabulate, which then must be installed.
+                tabulate.
+
+        Raises:
+            ImportError: if the format needs tabulate and it is not installed.
         """
         parts = [f"{self.name} (#graphs={self.num_graphs}):"]
         parts.append(_table({"#nodes": self.num_nodes, "#edges": self.num_edges}, fmt))
@@ -170,12 +173,8 @@ def _stats_by_type(counts: dict[Any, list[int]]) -> dict[Any, Stats] | None:
 
 def _table(columns: dict[str, Stats], fmt: str) -> str:
     names = [field.name for field in fields(Stats)]
-    rows = [[getattr(stats, name) for stats in columns.values()] for name in names]
     if fmt not in ("psql", "github"):
-        table = [[name, *row] for name, row in zip(names, rows, strict=True)]
-        tabulate = import_module("tabulate").tabulate
-        return str(tabulate(table, headers=["", *columns], tablefmt=fmt))
-
+        return _other_table(names, columns, fmt)
     cells = [names]
     for title, stats in columns.items():
         cells.append(_aligned([getattr(stats, name) for name in names], title))
@@ -188,6 +187,15 @@ def _table(columns: dict[str, Stats], fmt: str) -> str:
         return "\n".join([lines[0], f"|{'|'.join(rule)}|", *lines[1:]])
     edge = f"+{'+'.join(rule)}+"
     return "\n".join([edge, lines[0], f"|{'+'.join(rule)}|", *lines[1:], edge])
+
+
+def _other_table(names: list[str], columns: dict[str, Stats], fmt: str) -> str:
+    try:
+        tabulate = import_module("tabulate").tabulate
+    except ImportError as error:
+        raise ImportError(f"format '{fmt}' needs the package tabulate; 'psql' and 'github' do without") from error
+    rows = [[name, *(round(getattr(x, name), 1) for x in columns.values())] for name in names]
+    return str(tabulate(rows, headers=["", *columns], tablefmt=fmt))
 
 
 def _aligned(values: list[float], title: str) -> list[str]:
