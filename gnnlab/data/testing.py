@@ -49,7 +49,7 @@ def _differences(where: str, found: Any, expected: Any, normalised: bool) -> Ite
         yield _text(where, f"a {type(expected).__name__}", f"a {type(found).__name__}")
     elif hasattr(type(expected), "node_stores"):
         yield from _of_graphs(where, found, expected, normalised)
-    elif is_sparse(expected):
+    elif is_sparse(found) and is_sparse(expected):
         yield from _of_sparse(where, found, expected)
     elif isinstance(expected, Tensor):
         yield from _of_tensors(where, found, expected)
@@ -141,10 +141,10 @@ def _of_sparse(where: str, found: Any, expected: Any) -> Iterator[str]:
         yield from _differences(_join(where, name), part, others[name], False)
 
 
-def _parts(matrix: Any) -> dict[str, Any]:
+def _parts(matrix: Any) -> dict[str, Tensor]:
     """Rows, columns and values of our matrices (whatever they are stored as), else what is held."""
     if kind(matrix) in ("coo", "csr", "csc"):
-        return {**to_parts(matrix)[1], "requires_grad": matrix.requires_grad}
+        return to_parts(matrix)[1]
     ours = isinstance(matrix, SparseTensor)
     copy = matrix.copy() if ours else SparseTensor.from_torch_sparse(matrix)
     row, col, value = copy.coo()  # of a copy: comparing leaves nothing in the cache
