@@ -43,10 +43,10 @@ def homophily(edge_index: Adj, y: Tensor, batch: Tensor | None = None, method: s
         check_index(batch, "batch")
     graph = y.new_zeros(y.numel(), dtype=torch.long) if batch is None else batch.long()
     num_graphs = 1 if batch is None else maybe_num_nodes(batch)
-    if method == "edge":
+    if method == "edge" and batch is None:
+        out = alike.mean()
+    elif method == "edge":
         out = scatter(alike, graph[col], 0, num_graphs, "mean")
-        if batch is None and alike.numel() == 0:
-            out = torch.full_like(out, float("nan"))
     elif method == "node":
         out = scatter(scatter(alike, col, 0, y.numel(), "mean"), graph, 0, num_graphs, "mean")
     else:

@@ -105,7 +105,12 @@ def group_argsort(
 
 def rank_in_group(index: Tensor) -> Tensor:
     """[n] int64: how many earlier entries have the same value; `index` is [n] int64 of values from 0, in any order."""
-    return group_argsort(torch.zeros_like(index), index)
+    rank = torch.arange(index.numel(), device=index.device)
+    start = count_to_ptr(torch.bincount(index))
+    if bool((index[1:] >= index[:-1]).all()):
+        return rank - start[index]
+    order = index.argsort(stable=True)
+    return torch.empty_like(index).index_copy_(0, order, rank - start[index[order]])
 
 
 def group_cat(

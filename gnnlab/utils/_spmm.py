@@ -29,13 +29,25 @@ def spmm(src: Adj, other: Tensor, reduce: str = "sum") -> Tensor:
         raise ValueError(
             f"other: expected one row for each of {columns} columns of src, found shape {list(other.shape)}"
         )
-    fast = isinstance(src, Tensor) and src.layout in (torch.sparse_coo, torch.sparse_csr)
-    fast = fast and src.dtype == other.dtype and src.dtype in (torch.float32, torch.float64)
-    if fast and src.dim() == other.dim() == 2 and reduce in ("sum", "add"):
-        return torch.sparse.mm(src, other)
+    if isinstance(src, Tensor) and _torch_multiplies(src, other) and reduce not in ("min", "max"):
+        total = torch.sparse.mm(src, other)
+        return total / _row_counts(src).clamp(min=1).unsqueeze(1) if reduce == "mean" else total
     (row, col), value = to_edge_index(src)
     if value.dim() != 1:
         raise ValueError(f"src: expected one number in each entry, found shape {list(value.shape[1:])}")
     messages = other.index_select(0, col)
     messages = messages * value.view([-1] + [1] * (other.dim() - 1)).to(other.dtype)
     return scatter(messages, row, 0, rows, reduce)
+
+
+def _torch_multiplies(src: Tensor, other: Tensor) -> bool:
+    """Whether torch has a product for these, with gradients for both."""
+    layouts, dtypes = (torch.sparse_coo, torch.sparse_csr), (torch.float32, torch.float64)
+    return src.layout in layouts and src.dtype == other.dtype and src.dtype in dtypes and src.dim() == other.dim() == 2
+
+
+def _row_counts(src: Tensor) -> Tensor:
+    """[rows] int64: the number of entries in each row."""
+    if src.layout == torch.sparse_csr:
+        return src.crow_indices().diff()
+    return torch.bincount(src._indices()[0], minlength=src.size(0))

@@ -126,18 +126,29 @@ def _between(
     """The edges between two sets of nodes, each given by number or as a mask, of `sizes` nodes that there are."""
     if edge_attr is not None:
         check_per_edge(edge_attr, "edge_attr", edge_index.size(1))
-    numbers = []
+    chosen = []
     for side, nodes, size in zip((0, 1), members, sizes, strict=True):
         check_range(edge_index[side], f"edge_index[{side}]", size)
         if nodes.dtype == torch.bool:
             nodes = nodes.nonzero().view(-1)
         check_range(nodes, "subset", size)
-        # The new number of each node, -1 for those that go; of a node that is listed twice the last place counts.
-        number = torch.full((size,), -1, device=edge_index.device)
-        number[nodes.long()] = torch.arange(nodes.numel(), device=edge_index.device)
-        numbers.append(number[edge_index[side].long()])
-    source, target = numbers
-    mask = (source >= 0) & (target >= 0)
-    kept = torch.stack([source, target]).to(edge_index.dtype) if relabel_nodes else edge_index
+        chosen.append(nodes.long())
+    mask = torch.ones(edge_index.size(1), dtype=torch.bool, device=edge_index.device)
+    for ends, nodes, size in zip(edge_index.long(), chosen, sizes, strict=True):
+        inside = torch.zeros(size, dtype=torch.bool, device=edge_index.device)
+        inside[nodes] = True
+        mask &= inside[ends]
+
+    kept = edge_index[:, mask]
+    if relabel_nodes:
+        ends = [_places(chosen[side], sizes[side])[kept[side].long()] for side in (0, 1)]
+        kept = torch.stack(ends).to(edge_index.dtype)
     attr = None if edge_attr is None else edge_attr[mask]
-    return (kept[:, mask], attr, mask) if return_edge_mask else (kept[:, mask], attr)
+    return (kept, attr, mask) if return_edge_mask else (kept, attr)
+
+
+def _places(nodes: Tensor, size: int) -> Tensor:
+    """[size] int64: the place of each node among `nodes`, the last one if it is listed twice."""
+    place = torch.zeros(size, dtype=torch.long, device=nodes.device)
+    place[nodes] = torch.arange(nodes.numel(), device=nodes.device)
+    return place
