@@ -17,7 +17,7 @@ COLUMNS = ("attribute", "shape", "dtype", "bytes", "device")
 
 #: Set left: names; everything else is set right, so that sizes line up.
 _LEFT = "text-align:left"
-_RIGHT = "text-align:right"
+_RIGHT = "text-align:right;white-space:nowrap"
 
 #: Longest text of a value that is shown whole.
 LONGEST = 60
@@ -39,8 +39,9 @@ def graph_html(data: Any) -> str:
             total += nbytes(value)
     rows.append(_row(("total", "", "", readable(total), ""), bold=True))
     title = type(data).__name__
-    if hasattr(data, "num_graphs"):
-        title += f" of {data.num_graphs:,} graphs"
+    num_graphs = getattr(data, "_num_graphs", None)
+    if num_graphs is not None:
+        title += f" of {_count(num_graphs, 'graph')}"
     return _table(title, COLUMNS, rows)
 
 
@@ -63,9 +64,11 @@ def dataset_html(dataset: Any) -> str:
                 path = name if store._key is None else f"{short_type(store._key)} {name}"
                 rows.append(_row((path, *_in_short(value))))
                 total += nbytes(value)
-        held = nbytes(getattr(dataset, "slices", None))
-        rows.append(_row(("slices", "", "", readable(held), "")))
-        rows.append(_row(("total", "", "", readable(total + held), ""), bold=True))
+        slices = getattr(dataset, "slices", None)
+        if slices is not None:
+            rows.append(_row(("slices", "", "", readable(nbytes(slices)), "")))
+        total += nbytes(slices)
+        rows.append(_row(("total", "", "", readable(total), ""), bold=True))
     out = _table(title, COLUMNS, rows)
     if hasattr(dataset, "cache_info"):
         out += f"<p>{escape(_cache_line(dataset.cache_info()))}</p>"
@@ -145,19 +148,22 @@ def _dtype(dtype: Any) -> str:
 
 
 def _cache_line(info: Any) -> str:
-    held = f"cache: {_count(info.graphs, 'graph')} held, {readable(info.bytes)}"
-    views = f" and {readable(info.view_bytes)} of views of the block" if info.graphs else ""
-    return f"{held}{views}; {info.hits:,} hits, {info.misses:,} misses. {info.note}".rstrip(" ")
+    parts = [f"cache: {_count(info.graphs, 'graph')} held in {readable(info.bytes)}"]
+    if info.graphs:
+        parts.append(f"{readable(info.own_bytes)} of it tensors of their own, the rest Python objects")
+        parts.append(f"beside {readable(info.view_bytes)} of views of the block")
+    parts.append(f"{_count(info.hits, 'hit')}, {_count(info.misses, 'miss', 'misses')}")
+    return "; ".join([*parts, *filter(None, [info.note])])
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def _table(title: str, columns: tuple[str, ...], rows: list[str]) -> str:
     head = _row(columns, tag="th")
     body = f"<thead>{head}</thead><tbody>{''.join(rows)}</tbody>" if rows else ""
-    table = f'<table style="border-collapse:collapse">{body}</table>' if rows else ""
+    table = f'<table style="margin-left:0">{body}</table>' if rows else ""
     return f"<div><b>{escape(title)}</b>{table}</div>"
 
 
