@@ -98,6 +98,14 @@ def test_to_networkx_errors() -> None:
         to_networkx(typed(), to_undirected=True)
 
 
+@pytest.mark.filterwarnings("ignore:Unable to accurately infer 'num_nodes':UserWarning")
+def test_unknown_number_of_nodes() -> None:
+    data = HeteroData()
+    data["a"].name = "no tensor at all"
+    with pytest.raises(ValueError, match="data: expected a known number of nodes, found none in a: set num_nodes"):
+        to_networkx(data)
+
+
 # from_networkx
 
 

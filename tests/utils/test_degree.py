@@ -5,6 +5,7 @@ import torch
 from hypothesis import given
 from torch import Tensor
 
+from gnnlab.sparse import SparseTensor
 from gnnlab.utils import degree, one_hot
 from gnnlab.utils.num_nodes import maybe_num_nodes, maybe_num_nodes_dict
 from tests.utils.graphs import INTEGERS, MIXED, NO_EDGES, assert_same, graphs
@@ -77,6 +78,10 @@ def test_maybe_num_nodes_dict_as_pyg(pyg: ModuleType, given_counts: dict[str, in
 
 def test_maybe_num_nodes_dict_without_edges() -> None:
     assert maybe_num_nodes_dict({("a", "to", "a"): NO_EDGES}) == {"a": 0}
+
+
+def test_maybe_num_nodes_of_a_sparse_tensor_is_its_longer_side() -> None:
+    assert maybe_num_nodes(SparseTensor.from_edge_index(MIXED, sparse_sizes=(6, 8))) == 8
 
 
 def test_maybe_num_nodes_wants_integers() -> None:
