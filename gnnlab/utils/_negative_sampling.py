@@ -18,6 +18,8 @@ from gnnlab.utils._sort import sort_numbers
 from gnnlab.utils.functions import cumsum
 from gnnlab.utils.num_nodes import maybe_num_nodes
 
+Kind = Literal["bipartite", "directed", "undirected"]
+
 
 def negative_sampling(
     edge_index: Tensor,
@@ -98,9 +100,6 @@ def batched_negative_sampling(
     return pairs
 
 
-Kind = Literal["bipartite", "directed", "undirected"]
-
-
 def _kind_of(bipartite: bool, force_undirected: bool, method: str) -> Kind:
     if method not in ("sparse", "dense"):
         raise ValueError(f"method: expected 'sparse' or 'dense', found {method!r}")
@@ -126,13 +125,14 @@ def _sample(
     greater.
     """
     rows, columns = sizes
+    directions = 2 if kind == "undirected" else 1  # in which the caller gives each pair out
     edges_of = torch.bincount(graph, minlength=sizes.size(1))
     if kind == "bipartite":
         pairs = rows * columns
     else:
         loop = edges[0] == edges[1]
         edges, graph = edges[:, ~loop], graph[~loop]
-        pairs = rows * (rows - 1) // (2 if kind == "undirected" else 1)
+        pairs = rows * (rows - 1) // directions
     first = cumsum(pairs)  # the pairs are numbered on from graph to graph
 
     # Existing edges to the numbers of their pairs.
@@ -148,9 +148,9 @@ def _sample(
 
     taken_of = torch.bincount(torch.searchsorted(first, taken, right=True) - 1, minlength=len(pairs))
     free = pairs - taken_of
-    wanted = _wanted(num_neg_samples, edges_of) // (2 if kind == "undirected" else 1)
+    wanted = _wanted(num_neg_samples, edges_of) // directions
     if num_neg_samples is not None and bool((wanted > free).any()):
-        short = int((wanted - free).clamp(min=0).sum())
+        short = directions * int((wanted - free).clamp(min=0).sum())
         warnings.warn(
             f"num_neg_samples: there are not that many pairs without an edge; {short} fewer are returned",
             stacklevel=3,

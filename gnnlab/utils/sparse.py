@@ -109,16 +109,20 @@ def to_torch_sparse_tensor(
 
 
 def _matrix_size(edge_index: Tensor, size: MatrixSize) -> tuple[int, int]:
+    if size is None:
+        size = _beyond(edge_index)  # one number of nodes, for both sides
     if isinstance(size, int):
         return size, size
-    if size is None:
-        # One number of nodes, for both sides.
-        size = (extremes(edge_index)[1] + 1,) * 2 if edge_index.numel() > 0 else (0, 0)
-    rows, columns = [
-        extremes(edge_index[i])[1] + 1 if given is None and edge_index.numel() > 0 else given or 0
-        for i, given in enumerate(size)
-    ]
-    return rows, columns
+    rows, columns = size
+    return (
+        _beyond(edge_index[0]) if rows is None else rows,
+        _beyond(edge_index[1]) if columns is None else columns,
+    )
+
+
+def _beyond(index: Tensor) -> int:
+    """One more than the greatest value, 0 if there is none."""
+    return extremes(index)[1] + 1 if index.numel() > 0 else 0
 
 
 def _assemble(

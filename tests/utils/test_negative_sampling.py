@@ -97,6 +97,8 @@ def test_shortage_is_told() -> None:
     with pytest.warns(UserWarning, match="num_neg_samples: there are not that many .*; 98 fewer are returned"):
         out = negative_sampling(PATH, num_neg_samples=100)
     assert sorted(pairs(out)) == [(0, 2), (2, 0)]
+    with pytest.warns(UserWarning, match="98 fewer are returned"):
+        assert negative_sampling(PATH, num_neg_samples=100, force_undirected=True).size(1) == 2
     complete = torch.ones(3, 3).nonzero().t()
     assert negative_sampling(complete).shape == (2, 0)  # as many as there are, if no number is given
 
