@@ -13,12 +13,10 @@ import torch
 from torch import Tensor
 
 from gnnlab.data.storage import EdgeStorage, NodeStorage, take
-from gnnlab.sparse import is_sparse
+from gnnlab.sparse import is_sparse, sizes
 
 #: A `Data` or `HeteroData`.
 Graph = TypeVar("Graph", bound=Any)
-
-ADJACENCIES = ("adj", "adj_t")
 
 
 def subgraph(data: Graph, subset: Any) -> Graph:
@@ -140,7 +138,7 @@ def connected_components(data: Graph) -> list[Graph]:
     ends = {}
     for store in data.edge_stores:
         shift = [offsets[_known_end(store, key, offsets)] for key in _end_types(store)]
-        ends[store._key] = torch.stack(store._ends()) + torch.tensor(shift).view(2, 1)
+        ends[store._key] = torch.stack(store._ends()).cpu() + torch.tensor(shift).view(2, 1)
     total = sum(counts.values())
     rank, named = _rank_components(torch.cat([torch.empty(2, 0).long(), *ends.values()], 1), total)
 
@@ -149,14 +147,14 @@ def connected_components(data: Graph) -> list[Graph]:
     for node_type, count in counts.items():
         here = slice(offsets[node_type], offsets[node_type] + count)
         order = torch.argsort(named[here])
-        order, sizes = _grouped(order, rank[here], num_components)
-        nodes[node_type] = order.split(sizes.tolist())
+        order, lengths = _grouped(order, rank[here], num_components)
+        nodes[node_type] = order.split(lengths.tolist())
         new_ids[node_type] = torch.empty_like(order)
-        starts = (sizes.cumsum(0) - sizes).repeat_interleave(sizes)
+        starts = (lengths.cumsum(0) - lengths).repeat_interleave(lengths)
         new_ids[node_type][order] = torch.arange(count) - starts
     for edge_type, (src, _) in ends.items():
-        order, sizes = _grouped(torch.arange(src.numel()), rank[src], num_components)
-        edges[edge_type] = order.split(sizes.tolist())
+        order, lengths = _grouped(torch.arange(src.numel()), rank[src], num_components)
+        edges[edge_type] = order.split(lengths.tolist())
     return [
         _cut(
             data,
@@ -212,12 +210,16 @@ def _subgraph(data: Graph, subsets: Mapping[Any, Any]) -> Graph:
         count = _num_nodes(store)
         if store._key in subsets:
             nodes[store._key] = as_ids(subsets[store._key], count, _named("nodes", store))
-            new_ids[store._key] = nodes[store._key].new_full((count,), -1)
-            new_ids[store._key][nodes[store._key]] = torch.arange(nodes[store._key].numel())
+            ids = nodes[store._key]
+            new_ids[store._key] = ids.new_full((count,), -1)
+            new_ids[store._key][ids] = torch.arange(ids.numel(), device=ids.device)
     edges = {}
     for store in data.edge_stores:
-        cut = [(ids, key) for ids, key in zip(store._ends(), _end_types(store), strict=True)]
-        kept = [new_ids[key][ids.long()] >= 0 for ids, key in cut if key in new_ids]
+        kept = [
+            new_ids[key].to(ids.device)[ids.long()] >= 0
+            for ids, key in zip(store._ends(), _end_types(store), strict=True)
+            if key in new_ids
+        ]
         if kept:
             edges[store._key] = torch.stack(kept).all(dim=0).nonzero().view(-1)
     return _cut(data, nodes, edges, new_ids)
@@ -227,7 +229,7 @@ def _edge_subgraph(data: Graph, subsets: Mapping[Any, Any]) -> Graph:
     edges = {}
     for store in data.edge_stores:
         if store._key in subsets:
-            held = [key for key in ADJACENCIES if is_sparse(store.get(key))]
+            held = _adjacencies(store)
             if held and "edge_index" not in store:
                 raise ValueError(
                     f"the {_named('edges', store)} are held in '{held[0]}' and have no positions; "
@@ -256,35 +258,61 @@ def _cut(
     out.stores[0].__dict__.pop("_slice_dict", None)  # a batch can't be taken apart any more
     for old, new in zip(data.node_stores, out.node_stores, strict=True):
         if old._key in nodes:
-            for key in old.node_attrs():
-                new[key] = take(old, key, nodes[old._key])
+            _cut_columns(old, new, "node", nodes[old._key], old.num_nodes)
             if "num_nodes" in old:
                 new["num_nodes"] = nodes[old._key].numel()
             if "batch" in old and "ptr" in old:
-                sizes = torch.bincount(new["batch"], minlength=old["ptr"].numel() - 1)
-                new["ptr"] = torch.cat([sizes.new_zeros(1), sizes.cumsum(0)])
+                counts = torch.bincount(new["batch"], minlength=old["ptr"].numel() - 1)
+                new["ptr"] = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
     for old, new in zip(data.edge_stores, out.edge_stores, strict=True):
         if old._key in edges:
-            _cut_edges(old, new, edges[old._key], new_ids)
-        for key in ADJACENCIES:
-            if is_sparse(old.get(key)):
-                rows, cols = (nodes.get(end) for end in _end_types(old))
-                new[key] = _block(old[key], *((rows, cols) if key == "adj" else (cols, rows)))
+            _cut_columns(old, new, "edge", edges[old._key], old.num_edges)
+            if "num_edges" in old:
+                new["num_edges"] = edges[old._key].numel()
+            if "edge_index" in old:
+                new["edge_index"] = _renamed(new["edge_index"], _end_types(old), new_ids)
+        rows, cols = (nodes.get(end) for end in _end_types(old))
+        for key in _adjacencies(old):
+            ends = (cols, rows) if key.endswith("_t") else (rows, cols)
+            new[key] = _block(old[key], *ends)
     return out
 
 
-def _cut_edges(old: EdgeStorage, new: EdgeStorage, ids: Tensor, new_ids: Mapping[Any, Tensor]) -> None:
-    for key in old.edge_attrs():
-        new[key] = take(old, key, ids)
-    if "num_edges" in old:
-        new["num_edges"] = ids.numel()
-    if "edge_index" in old:
-        kept = new.edge_index
-        renamed = [
-            new_ids[end].to(kept.device)[row.long()].to(kept.dtype) if end in new_ids else row
-            for end, row in zip(_end_types(old), kept, strict=True)
+def _cut_columns(
+    old: NodeStorage | EdgeStorage,
+    new: NodeStorage | EdgeStorage,
+    level: str,
+    ids: Tensor,
+    count: int | None,
+) -> None:
+    """Write the entries `ids` of all attributes with one entry a node, or an edge, to `new`."""
+    for key, value in old.items():
+        if is_sparse(value):
+            by_name = "edge" if "edge" in key or not isinstance(old, NodeStorage) else "node"
+            dim = old._parent().__cat_dim__(key, value, old)
+            if by_name == level and isinstance(dim, int) and sizes(value)[dim] == count:
+                new[key] = _block(value, *((ids, None) if dim == 0 else (None, ids)))
+        elif old._level_of(key) == level:
+            new[key] = take(old, key, ids)
+
+
+def _renamed(edge_index: Tensor, end_types: tuple[Any, Any], new_ids: Mapping[Any, Tensor]) -> Tensor:
+    return torch.stack(
+        [
+            new_ids[end].to(ids.device)[ids.long()].to(ids.dtype) if end in new_ids else ids
+            for end, ids in zip(end_types, edge_index, strict=True)
         ]
-        new["edge_index"] = torch.stack(renamed)
+    )
+
+
+def _adjacencies(store: EdgeStorage) -> list[str]:
+    """Names of the sparse matrices that hold edges, one row and column a node."""
+    parent = store._parent()
+    return [
+        key
+        for key, value in store.items()
+        if is_sparse(value) and isinstance(parent.__cat_dim__(key, value, store), tuple)
+    ]
 
 
 def _block(matrix: Any, rows: Tensor | None, cols: Tensor | None) -> Any:
@@ -292,7 +320,7 @@ def _block(matrix: Any, rows: Tensor | None, cols: Tensor | None) -> Any:
     out = matrix.to_sparse_coo() if isinstance(matrix, Tensor) else matrix
     for dim, ids in ((0, rows), (1, cols)):
         if ids is not None:
-            out = out.index_select(dim, ids)
+            out = out.index_select(dim, ids.to(matrix.device if isinstance(matrix, Tensor) else matrix.device()))
     return out.to_sparse(layout=matrix.layout) if isinstance(matrix, Tensor) else out
 
 
@@ -328,8 +356,8 @@ def _grouped(ids: Tensor, group: Tensor, num_groups: int) -> tuple[Tensor, Tenso
     return order, torch.bincount(group, minlength=num_groups)
 
 
-def _offsets(sizes: list[int]) -> list[int]:
-    return list(accumulate(sizes, initial=0))[:-1]
+def _offsets(counts: list[int]) -> list[int]:
+    return list(accumulate(counts, initial=0))[:-1]
 
 
 def _end_types(store: EdgeStorage) -> tuple[Any, Any]:

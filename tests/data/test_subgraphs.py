@@ -262,6 +262,37 @@ def test_a_bipartite_adjacency_loses_the_nodes_of_each_side() -> None:
     assert out["author", "writes", "paper"].adj_t.to_dense().tolist() == [[1.0, 0.0], [0.0, 0.0]]
 
 
+@pytest.mark.parametrize("kind", SPARSE_KINDS)
+def test_sparse_features_lose_rows(kind: str) -> None:
+    data = path().update({"x": adjacency_graph(kind, "adj").adj, "num_nodes": 3})
+    data.edge_attr = adjacency_graph(kind, "adj").adj  # three rows for four edges: of no level
+    out = data.subgraph([2, 0])
+    assert type(out.x) is type(data.x)
+    assert dense(out.x).tolist() == dense(data.x)[[2, 0]].tolist()
+    assert out.edge_attr is data.edge_attr
+    data = data.edge_subgraph([1, 0, 3])
+    out = data.edge_subgraph([2])
+    assert dense(out.edge_attr).tolist() == dense(data.edge_attr)[[2]].tolist()
+    assert out.x is data.x
+
+
+@given(hetero_graphs(sparse=SPARSE_KINDS), st.data())
+def test_sparse_matrices_of_several_types_are_cut(data: HeteroData, drawn: Any) -> None:
+    kept = {}
+    for node_type, store in data.node_items():
+        count = store.num_nodes or 0
+        kept[node_type] = drawn.draw(st.lists(st.integers(0, count - 1), unique=True)) if count else []
+    out = data.subgraph(kept)
+    for node_type, store in data.node_items():
+        if "features" in store:
+            expected = dense(store.features)[kept[node_type]]
+            assert_equal(dense(out[node_type].features), expected)
+    for edge_type, store in data.edge_items():
+        if "adj_t" in store:
+            expected = dense(store.adj_t)[kept[edge_type[2]]][:, kept[edge_type[0]]]
+            assert_equal(dense(out[edge_type].adj_t), expected)
+
+
 # Several types -----------------------------------------------------------------------------------
 
 
