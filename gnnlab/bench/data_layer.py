@@ -3,6 +3,8 @@
 import argparse
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -33,42 +35,32 @@ def main(argv: list[str]) -> int:
 
 def compare(pyg: Any, num_graphs: int, batch_size: int, repeat: int) -> list[str]:
     """The two libraries on the same graphs, taking turns; one line of medians and their ratio for each figure."""
+    began = time.perf_counter()
+    warm = in_memory_dataset(*gnnlab.data.InMemoryDataset.collate(list(random_graphs(2 * batch_size, seed=1))), gnnlab)
+    next(iter(gnnlab.loader.DataLoader(warm, batch_size)))
+    lines = [f"first batch of another set, import and compilation included: {time.perf_counter() - began:.2f} s"]
+
     ours = list(random_graphs(num_graphs))
     theirs = [pyg.data.Data(**graph.to_dict()) for graph in ours]
     block, slices = gnnlab.data.InMemoryDataset.collate(ours)
-    sides = {
-        "gnnlab": lambda: in_memory_dataset(block, slices, gnnlab),
-        "PyG": lambda: in_memory_dataset(pyg.data.Data(**block.to_dict()), slices, pyg),
-    }
-    libraries = {"gnnlab": gnnlab, "PyG": pyg}
-    check_equal(sides["gnnlab"](), sides["PyG"](), libraries, batch_size)
-
-    began = time.perf_counter()
-    warm = in_memory_dataset(*gnnlab.data.InMemoryDataset.collate(list(random_graphs(batch_size, seed=1))), gnnlab)
-    next(iter(gnnlab.loader.DataLoader(warm, batch_size)))
-    lines = [
-        f"import and compilation of the kernels, with one batch of another set: {time.perf_counter() - began:.2f} s"
+    sides = [
+        Side(gnnlab, ours, lambda: in_memory_dataset(block, slices, gnnlab)),
+        Side(pyg, theirs, lambda: in_memory_dataset(pyg.data.Data(**block.to_dict()), slices, pyg)),
     ]
+    check_equal(sides[0], sides[1], batch_size)
 
-    figures: dict[str, dict[str, list[float]]] = {}
+    figures: dict[str, list[tuple[float, ...]]] = {}
     for turn in range(repeat):
-        for name in list(sides) if turn % 2 == 0 else list(sides)[::-1]:
-            for figure, seconds in one_side(sides[name], libraries[name], batch_size).items():
-                figures.setdefault(figure, {}).setdefault(name, []).append(seconds)
-            lists = {"gnnlab": ours, "PyG": theirs}
-            seconds = timed(lambda n=name: libraries[n].data.InMemoryDataset.collate(lists[n]))  # type: ignore[misc]
-            figures.setdefault("collate of a list", {}).setdefault(name, []).append(seconds)
-    for figure, times in figures.items():
-        ratios = [theirs_ / ours_ for ours_, theirs_ in zip(times["gnnlab"], times["PyG"], strict=True)]
-        ours_, theirs_ = median(times["gnnlab"]), median(times["PyG"])
-        per_graph = 1e6 / num_graphs
-        lines.append(
-            f"{figure:<32} gnnlab {ours_ * per_graph:8.2f} us/graph   PyG {theirs_ * per_graph:8.2f} us/graph   "
-            f"{median(ratios):6.1f} times as fast"
-        )
+        measured = {side: side.measure(batch_size) for side in (sides if turn % 2 == 0 else sides[::-1])}
+        for figure in measured[sides[0]]:
+            figures.setdefault(figure, []).append(tuple(measured[side][figure] for side in sides))
+    for figure, pairs in figures.items():
+        mine, other = (median(times) * 1e6 / num_graphs for times in zip(*pairs, strict=True))
+        ratio = median(theirs_ / ours_ for ours_, theirs_ in pairs)
+        lines.append(f"{figure:<20} gnnlab {mine:7.2f}   PyG {other:7.2f} us/graph   {ratio:5.1f} times as fast")
     moved = 2 * nbytes(block)
     floor = moved / bandwidth()
-    best = median(figures["best later epoch"]["gnnlab"])
+    best = median(mine for mine, _ in figures["best later epoch"])
     lines.append(
         f"an epoch reads and writes {moved / 2**20:.0f} MiB, which takes {floor * 1e3:.1f} ms at the memory's bandwidth; "
         f"gnnlab's best epoch takes {best / floor:.1f} times as long"
@@ -76,22 +68,36 @@ def compare(pyg: Any, num_graphs: int, batch_size: int, repeat: int) -> list[str
     return lines
 
 
-def one_side(make: Callable[[], Any], library: Any, batch_size: int) -> dict[str, float]:
-    """Seconds for the first epoch and the best of three more, and for reading every graph cold and warm."""
-    dataset = make()
-    loader = library.loader.DataLoader(dataset, batch_size, shuffle=True)
-    first = timed(lambda: drain(loader))
-    later = min(timed(lambda: drain(loader)) for _ in range(3))
-    del loader
-    dataset = make()
-    cold = timed(lambda: read_all(dataset))
-    warm = timed(lambda: read_all(dataset))
-    return {"first epoch": first, "best later epoch": later, "dataset[i] cold": cold, "dataset[i] warm": warm}
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One library with its graphs, and how to make its dataset of them."""
+
+    library: Any
+    graphs: list[Any]
+    make: Callable[[], Any]
+
+    def measure(self, batch_size: int) -> dict[str, float]:
+        """Seconds for the first epoch, the best of three more, reading every graph cold and warm, and collate."""
+        dataset = self.make()
+        loader = self.library.loader.DataLoader(dataset, batch_size, shuffle=True)
+        first = timed(partial(drain, loader))
+        later = min(timed(partial(drain, loader)) for _ in range(3))
+        dataset = self.make()
+        cold = timed(partial(read_all, dataset))
+        warm = timed(partial(read_all, dataset))
+        collate = timed(partial(self.library.data.InMemoryDataset.collate, self.graphs))
+        return {
+            "first epoch": first,
+            "best later epoch": later,
+            "dataset[i] cold": cold,
+            "dataset[i] warm": warm,
+            "collate of a list": collate,
+        }
 
 
-def check_equal(ours: Any, theirs: Any, libraries: dict[str, Any], batch_size: int) -> None:
+def check_equal(ours: Side, theirs: Side, batch_size: int) -> None:
     """Refuse to time two sides that differ."""
-    loaders = [libraries[n].loader.DataLoader(d, batch_size) for n, d in (("gnnlab", ours), ("PyG", theirs))]
+    loaders = [side.library.loader.DataLoader(side.make(), batch_size) for side in (ours, theirs)]
     for mine, other in zip(*loaders, strict=True):
         for key, value in other.to_dict().items():
             if not torch.equal(mine[key], value):
@@ -99,11 +105,13 @@ def check_equal(ours: Any, theirs: Any, libraries: dict[str, Any], batch_size: i
 
 
 def drain(loader: Any) -> None:
+    """Go through an epoch."""
     for _ in loader:
         pass
 
 
 def read_all(dataset: Any) -> None:
+    """Read every graph once."""
     for i in range(len(dataset)):
         dataset[i]
 
@@ -128,7 +136,7 @@ def build_peak(num_graphs: int) -> str:
     setup = "import gnnlab.bench.data_layer as bench\nbench.build_block(200)"
     found = peak(f"{__name__}:build_block", num_graphs, setup=setup)
     final = found.result
-    above = (found.peak or 0) - (found.baseline or 0)
+    above = found.peak or 0
     return (
         f"building {final / 2**20:.0f} MiB from a generator peaks at {above / 2**20:.0f} MiB over the imports: "
         f"{above / final:.2f} times the block"

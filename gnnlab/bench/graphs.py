@@ -35,7 +35,7 @@ def random_graphs(num_graphs: int, seed: int = 0, library: ModuleType | None = N
 def in_memory_dataset(data: Any, slices: Any, library: ModuleType) -> Any:
     """An `InMemoryDataset` of `library` around a block that is there already; both libraries may share its tensors."""
 
-    class Held(library.data.InMemoryDataset):  # type: ignore[name-defined, misc]
+    class Held(library.data.InMemoryDataset):  # type: ignore[name-defined]
         def __init__(self) -> None:
             super().__init__(None)
             self.data, self.slices = data, slices

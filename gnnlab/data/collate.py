@@ -12,7 +12,7 @@ each type. An attribute that only some graphs have is optional: under the key `P
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from operator import attrgetter
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from torch import Tensor
 from gnnlab import sparse
 from gnnlab.data.data import BaseData, Data
 from gnnlab.data.hetero_data import HeteroData
-from gnnlab.data.pieces import cat
+from gnnlab.data.pieces import join, portions
 from gnnlab.data.storage import BaseStorage, EdgeStorage, NodeStorage
 
 #: The key, among the slices of a storage, under which it is kept which graphs have the optional attributes.
@@ -30,8 +30,6 @@ PRESENT = "__present__"
 
 #: A name that batching writes itself.
 _POINTER = "ptr"
-
-_SHAPE, _DTYPE = attrgetter("shape"), attrgetter("dtype")
 
 
 def collate(
@@ -101,7 +99,7 @@ def _groups(graphs: list[Any]) -> dict[Any, list[Any]]:
     """By storage key, the storage of every graph, `None` where a graph lacks the type."""
     first = graphs[0]
     if not isinstance(first, HeteroData):
-        return {None: [graph.stores[0] for graph in graphs]}
+        return {None: [graph._store for graph in graphs]}
     groups: dict[Any, list[Any]] = {None: [graph._global_store for graph in graphs]}
     for name in ("_node_store_dict", "_edge_store_dict"):
         dicts = [getattr(graph, name) for graph in graphs]
@@ -139,21 +137,12 @@ class _StoreJoiner:
         self._counts: list[Any] | None = None
         present: dict[str, Tensor] = {}
 
-        held = [store for store in stores if store is not None]
         skipped = excluded | {_POINTER} if add_batch else excluded
-        for name in _names(held):
+        for name, (values, at) in _columns(stores).items():
             if name in skipped:
                 continue
-            at = _holders(name, stores) if len(held) < len(stores) else None
-            if at is None:
-                try:
-                    values = [store._mapping[name] for store in held]
-                except KeyError:
-                    at = _holders(name, stores)
-            if at is not None:
-                if add_batch:
-                    self._refuse_optional(name, at)
-                values = [stores[i]._mapping[name] for i in at]  # type: ignore[union-attr]
+            if at is not None and add_batch:
+                self._refuse_optional(name, at)
             self._join(name, values, at)
             if at is not None:
                 mask = torch.zeros(len(stores), dtype=torch.bool)
@@ -163,7 +152,8 @@ class _StoreJoiner:
                 self._add_batch(f"{name}_batch", f"{name}_ptr", self.slices[name])
         if present:
             self.slices[PRESENT] = present
-        if add_batch and isinstance(held[0], NodeStorage) and held[0].can_infer_num_nodes:
+        first = next(store for store in stores if store is not None)
+        if add_batch and isinstance(first, NodeStorage) and first.can_infer_num_nodes:
             counts = self._num_nodes()
             if None not in counts:
                 self._add_batch("batch", _POINTER, cumulative(counts))
@@ -267,18 +257,12 @@ class _StoreJoiner:
         if isinstance(dim, tuple):
             raise ValueError(f"{place(self.key, name)} is dense and can't be joined along the dimensions {dim}")
         try:
-            shapes = list(map(_SHAPE, values))
-            if len(set(map(_DTYPE, values))) > 1:
-                raise TypeError
-            if dim is None or () in shapes:
+            if dim is None or values[0].dim() == 0:
                 values = [value.unsqueeze(0) if dim is None or value.dim() == 0 else value for value in values]
-                shapes = list(map(_SHAPE, values))
                 dim = dim or 0
-            counts = [shape[dim] for shape in shapes]
-            if len(set(map(len, shapes))) > 1:
-                raise IndexError
-            return cat(values, dim, counts), self._slices(counts, at)
-        except (RuntimeError, IndexError, TypeError, AttributeError):
+            joined, counts = join(values, dim)
+            return joined, self._slices(counts, at)
+        except (RuntimeError, IndexError, TypeError, ValueError, AttributeError):
             self._check_alike(name, values, at)
             rests = [_rest(value, dim or 0) for value in values]
             other = next((i for i, rest in enumerate(rests) if rest != rests[0]), None)
@@ -425,16 +409,26 @@ def _numbers(values: list[Any], what: str) -> Tensor:
         raise OverflowError(f"{what} holds a number that no tensor can: {error}") from error
 
 
-def _names(stores: list[Any]) -> list[str]:
-    """Attribute names of all storages, in order of first appearance."""
-    keys = stores[0]._mapping.keys()
-    if all(store._mapping.keys() == keys for store in stores):
-        return list(keys)
-    return list(dict.fromkeys(name for store in stores for name in store._mapping))
+def _columns(stores: list[BaseStorage | None]) -> dict[str, tuple[list[Any], list[int] | None]]:
+    """By attribute name: its values, and the positions of the graphs that have it (`None`: all have it)."""
+    mappings = [None if store is None else store._mapping for store in stores]
+    keys = {} if mappings[0] is None else mappings[0].keys()
+    columns: dict[str, list[Any]] = {name: [] for name in keys}
+    for portion in portions(mappings):
+        if any(mapping is None or mapping.keys() != keys for mapping in portion):
+            return _ragged_columns(mappings)
+        for name, values in columns.items():
+            values.extend(map(itemgetter(name), portion))
+    return {name: (values, None) for name, values in columns.items()}
 
 
-def _holders(name: str, stores: list[Any]) -> list[int]:
-    return [i for i, store in enumerate(stores) if store is not None and name in store._mapping]
+def _ragged_columns(mappings: list[dict[str, Any] | None]) -> dict[str, tuple[list[Any], list[int] | None]]:
+    columns: dict[str, tuple[list[Any], list[int] | None]] = {}
+    for name in dict.fromkeys(name for mapping in mappings if mapping is not None for name in mapping):
+        at = [i for i, mapping in enumerate(mappings) if mapping is not None and name in mapping]
+        values = [mappings[i][name] for i in at]  # type: ignore[index]
+        columns[name] = values, None if len(at) == len(mappings) else at
+    return columns
 
 
 def _are_rows_of_tensors(values: list[Any]) -> bool:

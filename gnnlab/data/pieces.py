@@ -1,9 +1,16 @@
 """Joining very many small tensors."""
 
 from collections.abc import Iterator, Sequence
+from itertools import repeat
+from operator import attrgetter
+from typing import TypeVar
 
 import torch
 from torch import Tensor
+
+from gnnlab.files import Growing
+
+T = TypeVar("T")
 
 #: Up to this many elements torch joins tensors in one plain loop; beyond, it sets up each copy for many threads, which
 #: costs more than the copy of a small tensor. (`at::internal::GRAIN_SIZE`)
@@ -12,43 +19,61 @@ _PLAIN_LOOP = 32_768
 #: That loop is there for floating-point dtypes only. Integers of the same width pass through it bit by bit.
 _SAME_BITS = {torch.int64: torch.float64, torch.int32: torch.float32, torch.int16: torch.float16}
 
+#: Portions of this many items stay in the processor's cache while several things are done with each of them.
+_PORTION = 128
 
-def cat(pieces: Sequence[Tensor], dim: int, counts: Sequence[int]) -> Tensor:
-    """`torch.cat(pieces, dim)`, in portions that torch joins in its plain loop where that is faster.
+_DTYPE, _TRACKS = attrgetter("dtype"), attrgetter("requires_grad")
 
-    Args:
-        pieces: tensors of one dtype that agree in all dimensions but `dim`.
-        dim: the dimension along which to join.
-        counts: the pieces' sizes along `dim`.
+
+def join(pieces: list[Tensor], dim: int) -> tuple[Tensor, list[int]]:
+    """`torch.cat(pieces, dim)` of strided tensors, and their sizes along `dim`.
+
+    Small tensors by the thousand are joined portion by portion: checked, measured and copied while they are in the
+    cache.
 
     Raises:
+        TypeError: if dtypes or numbers of dimensions differ.
         RuntimeError, IndexError: as `torch.cat`.
     """
     first = pieces[0]
-    total = sum(counts)
-    per_count = first.numel() // counts[0] if counts[0] else 0
-    small = len(pieces) > 64 and _PLAIN_LOOP < total * per_count < _PLAIN_LOOP * len(pieces)
     plain = first.device.type == "cpu" and (first.dtype.is_floating_point or first.dtype in _SAME_BITS)
-    if not small or not plain or any(piece.requires_grad for piece in pieces):
-        return torch.cat(pieces, dim)
+    if plain and 0 < 8 * first.numel() < _PLAIN_LOOP < first.numel() * len(pieces):
+        joined = _join_portions(pieces, dim % first.dim())
+        if joined is not None:
+            return joined
+    counts: list[int] = []
+    for portion in portions(pieces):
+        _check(portion, first)
+        counts.extend(map(Tensor.size, portion, repeat(dim)))
+    return torch.cat(pieces, dim), counts
+
+
+def _join_portions(pieces: list[Tensor], dim: int) -> tuple[Tensor, list[int]] | None:
+    """The same by portions; `None` where gradients are tracked."""
+    first = pieces[0]
     bits = _SAME_BITS.get(first.dtype, first.dtype)
-    shape = list(first.shape)
-    shape[dim] = total
-    out = torch.empty(shape, dtype=bits)
-    at = 0
-    for begin, end, count in _portions(counts, _PLAIN_LOOP // per_count):
-        portion = pieces[begin:end] if bits is first.dtype else [piece.view(bits) for piece in pieces[begin:end]]
-        out.narrow(dim, at, count).copy_(torch.cat(portion, dim))
-        at += count
-    return out if bits is first.dtype else out.view(first.dtype)
+    shape = [size for axis, size in enumerate(first.shape) if axis != dim]
+    grown = Growing(bits, shape, dim)
+    counts: list[int] = []
+    for portion in portions(pieces, min(_PORTION, _PLAIN_LOOP // (2 * first.numel()))):
+        _check(portion, first)
+        if any(map(_TRACKS, portion)):
+            return None
+        counts.extend(map(Tensor.size, portion, repeat(dim)))
+        part = torch.cat(portion if bits is first.dtype else list(map(Tensor.view, portion, repeat(bits))), dim)
+        if len(grown) == 0:
+            grown = Growing(bits, shape, dim, reserve=part.size(dim) * len(pieces) // len(portion))
+        grown.append(part)
+    return grown.finish().view(first.dtype), counts
 
 
-def _portions(counts: Sequence[int], limit: int) -> Iterator[tuple[int, int, int]]:
-    """Runs of pieces with fewer than `limit` entries together (or one piece): their begin, end and entries."""
-    begin = total = 0
-    for at, count in enumerate(counts):
-        if total + count >= limit and at > begin:
-            yield begin, at, total
-            begin, total = at, 0
-        total += count
-    yield begin, len(counts), total
+def _check(portion: Sequence[Tensor], first: Tensor) -> None:
+    # One C call a tensor, and no object for the garbage collector to track.
+    if set(map(Tensor.dim, portion)) != {first.dim()} or set(map(_DTYPE, portion)) != {first.dtype}:
+        raise TypeError("dtypes or numbers of dimensions differ")
+
+
+def portions(items: Sequence[T], size: int = _PORTION) -> Iterator[Sequence[T]]:
+    """`items`, `size` at a time."""
+    for begin in range(0, len(items), size):
+        yield items[begin : begin + size]

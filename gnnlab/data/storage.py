@@ -19,10 +19,7 @@ from gnnlab.data.nested import compact, map_tensors
 from gnnlab.data.rules import EDGE_COUNT_KEYS, NODE_COUNT_KEYS
 from gnnlab.sparse import is_sparse
 from gnnlab.typing import EdgeType, NodeType
-from gnnlab.utils._coalesce import coalesce
-from gnnlab.utils.isolated import contains_isolated_nodes
-from gnnlab.utils.loop import contains_self_loops
-from gnnlab.utils.undirected import is_undirected
+from gnnlab.utils import coalesce, contains_isolated_nodes, contains_self_loops, is_undirected
 
 
 class BaseStorage(MutableMapping[str, Any]):

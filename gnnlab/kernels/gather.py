@@ -44,15 +44,12 @@ def gather_parts(block: NDArray, starts: Ids, ends: Ids, out: NDArray) -> None: 
         ends: `[n + 1]` int64. Where each part begins and ends in `out`.
         out: `[rows, ends[-1], words]`, written.
     """
-    words = block.shape[2]
     for row in range(block.shape[0]):
-        source = block[row].reshape(-1)
-        target = out[row].reshape(-1)
         for i in range(starts.shape[0]):
-            begin = starts[i] * words
-            to = ends[i] * words
-            for k in range((ends[i + 1] - ends[i]) * words):
-                target[to + k] = source[begin + k]
+            source = block[row, starts[i] : starts[i] + ends[i + 1] - ends[i]].reshape(-1)
+            target = out[row, ends[i] : ends[i + 1]].reshape(-1)
+            for k in range(source.size):
+                target[k] = source[k]
 
 
 def shift_parts(values: Ids, ends: Ids, steps: Ids) -> None:

@@ -142,7 +142,8 @@ def test_many_epochs_with_workers_keep_memory_flat_and_leave_no_process():
             for batch in loader:
                 assert batch.num_graphs == 4
         gc.collect()
-        return pss().total
+        used = pss()  # without files: how many processes share torch's libraries is not ours to say
+        return used.anonymous + used.shmem
 
     first = epochs(20)
     last = epochs(180)
