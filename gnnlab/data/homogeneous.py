@@ -6,9 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gnnlab import sparse
 from gnnlab.data.rules import NODE_COUNT_KEYS
-from gnnlab.data.storage import EdgeStorage, GlobalStorage, NodeStorage, take
-from gnnlab.sparse import is_sparse
+from gnnlab.data.storage import EdgeStorage, GlobalStorage, NodeStorage
+from gnnlab.data.subgraphs import entries, level_of
 from gnnlab.typing import EdgeType, NodeType
 
 #: Attributes that say how a graph hangs together: they are made anew, not shared out or joined.
@@ -49,22 +50,22 @@ def to_heterogeneous(
     if store.num_nodes is None:
         raise ValueError("the number of nodes is not known: set 'num_nodes'")
     edge_index = store.get("edge_index", torch.empty(2, 0, dtype=torch.long))
-    node_type = _types("node_type", node_type, store, store.num_nodes)
-    edge_type = _types("edge_type", edge_type, store, edge_index.size(1))
+    node_type = _types("node_type", node_type, store, store.num_nodes).to(edge_index.device)
+    edge_type = _types("edge_type", edge_type, store, edge_index.size(1)).to(edge_index.device)
     node_names = _names("node_type", node_type, node_type_names, store)
     edge_names = _names("edge_type", edge_type, edge_type_names, store)
     if "edge_index" in store and not edge_names and len(node_names) == 1:
         edge_names = {0: None}  # without any edge, the only type that edges could be of
 
     keys = [key for key in store if key not in STRUCTURE]
-    node_keys = [key for key in keys if _is_column(store, key) and store.is_node_attr(key)]
-    edge_keys = [key for key in keys if _is_column(store, key) and store.is_edge_attr(key)]
+    node_keys = [key for key in keys if _is_column(store, key, "node")]
+    edge_keys = [key for key in keys if _is_column(store, key, "edge")]
     out = HeteroData()
     new_ids = torch.empty_like(node_type)
     for number, name in node_names.items():
         ids = (node_type == number).nonzero().view(-1)
         new_ids[ids] = torch.arange(ids.numel(), device=ids.device)
-        out[name].update({key: take(store, key, ids) for key in node_keys})
+        out[name].update({key: entries(store, key, ids) for key in node_keys})
         if not out[name].can_infer_num_nodes:
             out[name].num_nodes = ids.numel()
     for number, name in edge_names.items():
@@ -72,7 +73,7 @@ def to_heterogeneous(
         ends = edge_index[:, ids].long()
         whole_name = _edge_type(number, name, node_type[ends], node_names)
         out[whole_name].edge_index = new_ids[ends].to(edge_index.dtype)
-        out[whole_name].update({key: take(store, key, ids) for key in edge_keys})
+        out[whole_name].update({key: entries(store, key, ids) for key in edge_keys})
     for key in keys:
         if key not in node_keys and key not in edge_keys:
             out[key] = store[key]
@@ -140,27 +141,28 @@ def to_homogeneous(
 
     device = next((value.device for _, value in out if isinstance(value, Tensor)), None)
     if add_node_type:
-        out.node_type = _repeated(num_nodes)
+        out.node_type = _repeated(num_nodes, device)
     if add_edge_type and ids is not None:
-        out.edge_type = _repeated(num_edges)
+        out.edge_type = _repeated(num_edges, device)
     if not any(key in NODE_COUNT_KEYS or "node" in key for key in out.keys()):  # noqa: SIM118
         out.num_nodes = sum(num_nodes)
     out._node_type_names, out._edge_type_names = data.node_types, data.edge_types
-    return out.to(device) if device is not None else out
+    return out
 
 
-def _repeated(counts: list[int]) -> Tensor:
+def _repeated(counts: list[int], device: torch.device | None) -> Tensor:
     """`[sum(counts)]` int64. Each position in `counts` as often as it says there."""
-    return torch.arange(len(counts)).repeat_interleave(torch.tensor(counts, dtype=torch.long))
+    times = torch.tensor(counts, dtype=torch.long, device=device)
+    return torch.arange(len(counts), device=device).repeat_interleave(times)
 
 
 def _joined(
     data: Any,
     stores: Sequence[NodeStorage | EdgeStorage],
-    sizes: list[int],
+    counts: list[int],
     wanted: list[str] | None,
     dummy_values: bool,
-) -> dict[str, Tensor]:
+) -> dict[str, Any]:
     """By name, the attributes of all `stores` joined: those in `wanted`, or all that fit."""
     found = dict.fromkeys(key for store in stores for key in store)
     out = {}
@@ -169,7 +171,7 @@ def _joined(
             continue
         fault = _misfit(stores, key, dummy_values)
         if fault is None:
-            out[key] = _joined_column(data, stores, sizes, key)
+            out[key] = _joined_column(stores, counts, key)
         elif wanted is not None:
             raise fault
     return out
@@ -182,28 +184,33 @@ def _misfit(stores: Sequence[NodeStorage | EdgeStorage], key: str, dummy_values:
     if not having or (lacking and not dummy_values):
         return KeyError(f"attribute '{key}' is missing in the types {lacking}")
     for store in having:
-        level = store.is_node_attr if isinstance(store, NodeStorage) else store.is_edge_attr
-        if not _is_column(store, key) or not level(key):
-            what = "node" if isinstance(store, NodeStorage) else "edge"
-            return ValueError(f"'{key}' of type {store._key!r} is no tensor with one entry a {what}")
-    shapes = [tuple(store[key].shape) for store in having]
-    if len({(len(shape), shape[2:]) for shape in shapes}) > 1 or (
-        len(shapes[0]) > 2 and len({shape[1:] for shape in shapes}) > 1
-    ):
+        level = "node" if isinstance(store, NodeStorage) else "edge"
+        if not _is_column(store, key, level):
+            return ValueError(f"'{key}' of type {store._key!r} is no tensor with one entry a {level}")
+    values = [store[key] for store in having]
+    kinds = {sparse.kind(value) if sparse.is_sparse(value) else "dense" for value in values}
+    if len(kinds) > 1 or (kinds != {"dense"} and lacking):
+        return ValueError(f"'{key}' is sparse, so all types must have it, and of one kind: found {kinds}")
+    shapes = [sparse.sizes(x) if sparse.is_sparse(x) else tuple(x.shape) for x in values]
+    may_pad = kinds == {"dense"} and all(len(shape) == 2 for shape in shapes)
+    if len({len(shape) if may_pad else shape[1:] for shape in shapes}) > 1:
         return ValueError(f"'{key}' has shapes that can't be joined: {shapes}")
     return None
 
 
-def _joined_column(data: Any, stores: Sequence[NodeStorage | EdgeStorage], sizes: list[int], key: str) -> Tensor:
+def _joined_column(stores: Sequence[NodeStorage | EdgeStorage], counts: list[int], key: str) -> Any:
     values = [store[key] for store in stores if key in store]
-    width = max((value.size(1) for value in values if value.dim() == 2), default=0)
+    if sparse.is_sparse(values[0]):
+        return sparse.cat(values, 0)
+    shape = list(values[0].shape[1:])
+    if len(shape) == 1:
+        shape[0] = max(value.size(1) for value in values)
     parts = []
-    for store, size in zip(stores, sizes, strict=True):
+    for store, count in zip(stores, counts, strict=True):
         if key not in store:
-            shape = (size, width) if values[0].dim() == 2 else (size, *values[0].shape[1:])
-            parts.append(values[0].new_full(shape, _dummy(values[0].dtype)))
-        elif store[key].dim() == 2 and store[key].size(1) < width:
-            parts.append(torch.nn.functional.pad(store[key], (0, width - store[key].size(1))))
+            parts.append(values[0].new_full((count, *shape), _dummy(values[0].dtype)))
+        elif len(shape) == 1:
+            parts.append(torch.nn.functional.pad(store[key], (0, shape[0] - store[key].size(1))))
         else:
             parts.append(store[key])
     return torch.cat(parts)
@@ -241,9 +248,10 @@ def _joined_labels(data: Any) -> dict[str, Tensor]:
     return {"edge_label": torch.cat(labels), "edge_label_index": ids} if labels else {"edge_label_index": ids}
 
 
-def _is_column(store: NodeStorage | EdgeStorage, key: str) -> bool:
+def _is_column(store: NodeStorage | EdgeStorage, key: str, level: str) -> bool:
+    """Whether attribute `key` is a tensor or sparse matrix with one entry a node (or an edge)."""
     value = store[key]
-    return isinstance(value, Tensor) and value.layout == torch.strided and value.dim() > 0
+    return (isinstance(value, Tensor) or sparse.is_sparse(value)) and level_of(store, key) == level
 
 
 def _types(name: str, given: Tensor | None, store: GlobalStorage, size: int) -> Tensor:
@@ -285,7 +293,7 @@ def _edge_type(number: int, name: EdgeType | None, end_types: Tensor, node_names
 
 
 def _refuse_adjacency(store: EdgeStorage) -> None:
-    held = [key for key in ("adj", "adj_t") if is_sparse(store.get(key))]
+    held = [key for key in ("adj", "adj_t") if sparse.is_sparse(store.get(key))]
     if held and "edge_index" not in store:
         what = "the graph" if store._key is None else f"edge type {store._key}"
         raise ValueError(f"edges of {what} are held in '{held[0]}'; 'edge_index' is needed here")

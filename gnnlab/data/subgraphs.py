@@ -204,6 +204,26 @@ def as_ids(subset: Any, size: int, what: str) -> Tensor:
     return ids.long()
 
 
+def entries(store: NodeStorage | EdgeStorage, key: str, ids: Tensor) -> Any:
+    """The entries `ids` of an attribute with one entry a node or edge, be it a sparse matrix."""
+    value = store[key]
+    if not is_sparse(value):
+        return take(store, key, ids)
+    by_rows = store._parent().__cat_dim__(key, value, store) == 0
+    return _block(value, ids, None) if by_rows else _block(value, None, ids)
+
+
+def level_of(store: NodeStorage | EdgeStorage, key: str) -> str:
+    """'node', 'edge' or 'graph': what attribute `key` has an entry for, sparse matrices included."""
+    value = store[key]
+    if not is_sparse(value):
+        return store._level_of(key)
+    dim = store._parent().__cat_dim__(key, value, store)
+    level = "edge" if "edge" in key or not isinstance(store, NodeStorage) else "node"
+    count = store.num_nodes if level == "node" else store.num_edges
+    return level if isinstance(dim, int) and sizes(value)[dim] == count else "graph"
+
+
 def _subgraph(data: Graph, subsets: Mapping[Any, Any]) -> Graph:
     nodes, new_ids = {}, {}
     for store in data.node_stores:
@@ -258,7 +278,8 @@ def _cut(
     out.stores[0].__dict__.pop("_slice_dict", None)  # a batch can't be taken apart any more
     for old, new in zip(data.node_stores, out.node_stores, strict=True):
         if old._key in nodes:
-            _cut_columns(old, new, "node", nodes[old._key], old.num_nodes)
+            for key in [key for key in old if level_of(old, key) == "node"]:
+                new[key] = entries(old, key, nodes[old._key])
             if "num_nodes" in old:
                 new["num_nodes"] = nodes[old._key].numel()
             if "batch" in old and "ptr" in old:
@@ -266,7 +287,8 @@ def _cut(
                 new["ptr"] = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
     for old, new in zip(data.edge_stores, out.edge_stores, strict=True):
         if old._key in edges:
-            _cut_columns(old, new, "edge", edges[old._key], old.num_edges)
+            for key in [key for key in old if level_of(old, key) == "edge"]:
+                new[key] = entries(old, key, edges[old._key])
             if "num_edges" in old:
                 new["num_edges"] = edges[old._key].numel()
             if "edge_index" in old:
@@ -276,24 +298,6 @@ def _cut(
             ends = (cols, rows) if key.endswith("_t") else (rows, cols)
             new[key] = _block(old[key], *ends)
     return out
-
-
-def _cut_columns(
-    old: NodeStorage | EdgeStorage,
-    new: NodeStorage | EdgeStorage,
-    level: str,
-    ids: Tensor,
-    count: int | None,
-) -> None:
-    """Write the entries `ids` of all attributes with one entry a node, or an edge, to `new`."""
-    for key, value in old.items():
-        if is_sparse(value):
-            by_name = "edge" if "edge" in key or not isinstance(old, NodeStorage) else "node"
-            dim = old._parent().__cat_dim__(key, value, old)
-            if by_name == level and isinstance(dim, int) and sizes(value)[dim] == count:
-                new[key] = _block(value, *((ids, None) if dim == 0 else (None, ids)))
-        elif old._level_of(key) == level:
-            new[key] = take(old, key, ids)
 
 
 def _renamed(edge_index: Tensor, end_types: tuple[Any, Any], new_ids: Mapping[Any, Tensor]) -> Tensor:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from gnnlab.data import Data, HeteroData
 from gnnlab.data.testing import assert_equal
+from gnnlab.sparse import SparseTensor
 from tests.strategies import DTYPES, hetero_graphs
 from tests.tiny import no_edges, path, two_types
 
@@ -143,9 +144,7 @@ def test_to_heterogeneous_needs_nodes_and_an_edge_index() -> None:
         data.to_heterogeneous()
 
 
-def adjacency() -> Any:
-    from gnnlab.sparse import SparseTensor
-
+def adjacency() -> SparseTensor:
     return SparseTensor(row=torch.tensor([0]), col=torch.tensor([1]), sparse_sizes=(3, 3))
 
 
@@ -262,6 +261,20 @@ def test_without_edges_as_in_pyg() -> None:
         return data
 
     check_against_pyg(lonely)
+
+
+def test_sparse_features_are_shared_out_and_joined() -> None:
+    features = SparseTensor(row=torch.tensor([0, 1, 3]), col=torch.tensor([1, 0, 1]), sparse_sizes=(4, 2))
+    data = homogeneous(node_type=NODE_TYPE, edge_type=EDGE_TYPE).update({"f": features})
+    found = data.to_heterogeneous()
+    assert found["0"].f.to_dense().tolist() == [[0, 1], [0, 0]]
+    assert found["1"].f.to_dense().tolist() == [[1, 0], [0, 1]]
+    joined = found.to_homogeneous().f
+    assert joined.to_dense().tolist() == [[0, 1], [0, 0], [1, 0], [0, 1]]
+    del found["1"]["f"]
+    assert "f" not in found.to_homogeneous()
+    with pytest.raises(ValueError, match="'f' is sparse, so all types must have it"):
+        found.to_homogeneous(node_attrs=["f"])
 
 
 def test_labels_of_edges_keep_to_their_edges() -> None:
