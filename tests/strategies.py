@@ -90,7 +90,7 @@ def graph_lists(
         missing_types: some node and edge types are missing in some graphs (`hetero` only).
         requires_grad: some floating-point tensors require gradients.
     """
-    options = {"sparse": sparse, "requires_grad": requires_grad}
+    options = {"sparse": sparse, "requires_grad": requires_grad, "counted": optional}
     if hetero:
         node_types = draw(_some(NODE_TYPES, min_size=1))
         joinable = [key for key in EDGE_TYPES if key[0] in node_types and key[2] in node_types]
@@ -134,9 +134,7 @@ def _plan(draw: st.DrawFn, level: str, sparse: tuple[str, ...], requires_grad: b
     if level in ("node", "all"):
         for name in draw(_some(NODE_NAMES)):
             plan[name] = draw(_tensor(lambda sizes, rng: sizes.num_nodes, grad))
-        if not plan or draw(st.booleans()):
-            plan["num_nodes"] = lambda sizes, rng: sizes.num_nodes
-        if not {"x", "pos", "node_feature"} & set(plan):
+        if counted or not {"x", "pos", "node_feature"} & set(plan) or draw(st.booleans()):
             plan["num_nodes"] = lambda sizes, rng: sizes.num_nodes
     if level in ("edge", "all") and (level == "edge" or draw(st.booleans())):
         plan["edge_index"] = _edge_index
@@ -144,6 +142,8 @@ def _plan(draw: st.DrawFn, level: str, sparse: tuple[str, ...], requires_grad: b
             plan[name] = draw(_tensor(lambda sizes, rng: sizes.num_edges, grad))
         if draw(st.booleans()):
             plan["edge_label_index"] = _edge_index
+    if level == "all" and draw(st.booleans()):
+        plan["ring_index"] = _ring_index
     if level in ("graph", "all"):
         for name in draw(_some(GRAPH_NAMES)):
             plan[name] = draw(_tensor(lambda sizes, rng: int(rng.integers(0, 3)), grad))
@@ -214,6 +214,12 @@ def _plain(draw: st.DrawFn, name: str) -> Maker:
 def _edge_index(sizes: Sizes, rng: np.random.Generator) -> Tensor:
     rows = [rng.integers(0, max(n, 1), sizes.num_edges) for n in (sizes.num_sources, sizes.num_targets)]
     return torch.from_numpy(np.stack(rows))
+
+
+def _ring_index(sizes: Sizes, rng: np.random.Generator) -> Tensor:
+    """Node ids, as many as there happen to be."""
+    length = rng.integers(0, 4) if sizes.num_nodes else 0
+    return torch.from_numpy(rng.integers(0, max(sizes.num_nodes, 1), (2, length)))
 
 
 def _sparse(kind: str, size_of: Callable[[Sizes], tuple[int, int]]) -> Maker:

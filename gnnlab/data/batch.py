@@ -29,6 +29,9 @@ class Batch(BaseData):
     ([[0, 2], [1, 3]], [0, 0, 1, 1])
     """
 
+    _slice_dict: Any
+    _inc_dict: Any
+
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         return object.__new__(batch_class(Data) if cls is Batch else cls)
 
@@ -129,7 +132,7 @@ def finish_batch(batch: Any, num_graphs: int, slices: Any, incs: Any) -> Any:
 
 
 @cache
-def batch_class(cls: type) -> Any:
+def batch_class(cls: Any) -> Any:
     """The class of batches of `cls`, made once: `DataBatch` for `Data`."""
     return cls if issubclass(cls, Batch) else type(f"{cls.__name__}Batch", (Batch, cls), {"__module__": __name__})
 

@@ -42,7 +42,7 @@ class Block:
     """
 
     def __init__(self, data: Any, slices: Mapping[Any, Any], length: int) -> None:
-        self.cls = type(data)
+        self.cls: Any = type(data)
         self.length = length
         self.refused: str | None = None
         self.parts: dict[Any, _Part] = {}
@@ -161,7 +161,7 @@ class _Part:
             raise BlockRefused("the number of nodes of each graph is not stored: set num_nodes or x")
         if any(other in self.present and not self._as_held(other) for other in {name, *by_name}):
             raise BlockRefused(f"the number of nodes is read from '{name}', which only some graphs have")
-        return self.columns[name].slices  # type: ignore[no-any-return]
+        return self.columns[name].slices
 
     def _as_held(self, name: str) -> bool:
         return self.held is not None and bool((self.present[name] == self.held).all())

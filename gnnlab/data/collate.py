@@ -411,7 +411,7 @@ def _numbers(values: list[Any], what: str) -> Tensor:
 
 def _columns(stores: list[BaseStorage | None]) -> dict[str, tuple[list[Any], list[int] | None]]:
     """By attribute name: its values, and the positions of the graphs that have it (`None`: all have it)."""
-    mappings = [None if store is None else store._mapping for store in stores]
+    mappings: list[Any] = [None if store is None else store._mapping for store in stores]
     keys = {} if mappings[0] is None else mappings[0].keys()
     columns: dict[str, list[Any]] = {name: [] for name in keys}
     for portion in portions(mappings):
@@ -422,11 +422,11 @@ def _columns(stores: list[BaseStorage | None]) -> dict[str, tuple[list[Any], lis
     return {name: (values, None) for name, values in columns.items()}
 
 
-def _ragged_columns(mappings: list[dict[str, Any] | None]) -> dict[str, tuple[list[Any], list[int] | None]]:
+def _ragged_columns(mappings: list[Any]) -> dict[str, tuple[list[Any], list[int] | None]]:
     columns: dict[str, tuple[list[Any], list[int] | None]] = {}
     for name in dict.fromkeys(name for mapping in mappings if mapping is not None for name in mapping):
         at = [i for i, mapping in enumerate(mappings) if mapping is not None and name in mapping]
-        values = [mappings[i][name] for i in at]  # type: ignore[index]
+        values = [mappings[i][name] for i in at]
         columns[name] = values, None if len(at) == len(mappings) else at
     return columns
 

@@ -68,6 +68,7 @@ class Dataset(torch.utils.data.Dataset[Any], ABC):
     #: Arguments of the constructor on which the processed files do not depend.
     unbuilt_args: ClassVar[tuple[str, ...]] = ("split",)
     on_change: OnChange = "refuse"
+    _arguments: dict[str, Any]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         self = super().__new__(cls)
@@ -349,7 +350,7 @@ class Dataset(torch.utils.data.Dataset[Any], ABC):
         return html.dataset_html(self)
 
 
-def _plain_arguments(cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def _plain_arguments(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The constructor's arguments that are numbers, strings and the like (or short lists of them), defaults
     included.
     """
@@ -373,7 +374,7 @@ def _is_plain(value: Any) -> bool:
 
 def _as_list(names: Any) -> list[str]:
     names = names() if callable(names) else names
-    return [names] if isinstance(names, (str, os.PathLike)) else list(names)
+    return [os.fspath(names)] if isinstance(names, (str, os.PathLike)) else list(names)
 
 
 def _all_exist(paths: list[str]) -> bool:

@@ -122,6 +122,10 @@ class HeteroData(BaseData):
         """Pairs of edge type and storage."""
         return list(self._edge_store_dict.items())
 
+    def _typed_stores(self) -> list[tuple[Any, BaseStorage]]:
+        """Pairs of type and storage, of nodes and edges."""
+        return [*self.node_items(), *self.edge_items()]
+
     def metadata(self) -> Metadata:
         """The node types and the edge types."""
         return self.node_types, self.edge_types
@@ -129,8 +133,7 @@ class HeteroData(BaseData):
     @property
     def input_type(self) -> NodeType | EdgeType | None:
         """The type that mini-batch seeds came from: the one whose storage has `input_id`, or `None`."""
-        types = [*self.node_items(), *self.edge_items()]
-        return next((key for key, store in types if "input_id" in store), None)
+        return next((key for key, store in self._typed_stores() if "input_id" in store), None)
 
     def get_node_store(self, key: NodeType) -> NodeStorage:
         """The storage of node type `key`, made if it is new."""
@@ -174,7 +177,7 @@ class HeteroData(BaseData):
                 raise KeyError(f"'{names}' may mean any of the edge types {between}: name the relation")
             return between[0] if between else (names[0], DEFAULT_RELATION, names[1])
         if len(names) == 3:
-            return tuple(names)
+            return names[0], names[1], names[2]
         raise ValueError(f"an edge type has a source, a relation and a target, found {names}")
 
     # Dictionary and attribute access ---------------------------------------------------------------------------------
@@ -193,9 +196,9 @@ class HeteroData(BaseData):
     def __delitem__(self, *args: Any) -> None:
         key = self._to_canonical(*args)
         if key in self._edge_store_dict:
-            del self._edge_store_dict[key]  # type: ignore[arg-type]
+            del self._edge_store_dict[key]
         elif key in self._node_store_dict:
-            del self._node_store_dict[key]  # type: ignore[arg-type]
+            del self._node_store_dict[key]
         elif key in self._global_store:
             del self._global_store[key]  # type: ignore[arg-type]
         else:
@@ -234,13 +237,13 @@ class HeteroData(BaseData):
     def to_dict(self) -> dict[Any, Any]:
         """All values by storage: the graph's own under '_global_store', then by node type and edge type."""
         out: dict[Any, Any] = {GLOBAL_STORE: self._global_store.to_dict()}
-        out.update({key: store.to_dict() for key, store in [*self.node_items(), *self.edge_items()]})
+        out.update({key: store.to_dict() for key, store in self._typed_stores()})
         return out
 
     def to_namedtuple(self) -> Any:
         """All values as nested named tuples; edge types are named 'source__relation__target'."""
         fields = self._global_store.to_dict()
-        for key, store in [*self.node_items(), *self.edge_items()]:
+        for key, store in self._typed_stores():
             fields["__".join(key) if isinstance(key, tuple) else key] = store.to_namedtuple()
         return namedtuple("DataTuple", fields)(**fields)
 
@@ -257,7 +260,7 @@ class HeteroData(BaseData):
             KeyError: if no type has it and `allow_empty` is not set.
         """
         found = {}
-        for type_name, store in [*self.node_items(), *self.edge_items()]:
+        for type_name, store in self._typed_stores():
             if key in store or (key in ("num_nodes", "num_edges") and hasattr(type(store), key)):
                 found[type_name] = getattr(store, key)
         if not found and not allow_empty:
@@ -267,7 +270,7 @@ class HeteroData(BaseData):
     def update(self, data: Self) -> Self:
         """Set every attribute that `data` has, storage by storage."""
         self._global_store.update(data._global_store)
-        for key, store in [*data.node_items(), *data.edge_items()]:
+        for key, store in data._typed_stores():
             self[key].update(store)
         return self
 
@@ -289,12 +292,13 @@ class HeteroData(BaseData):
                 return tuple(new_name if part == name and at != 1 else part for at, part in enumerate(key))
             return new_name if key == name else key
 
-        for stores in (self._node_store_dict, self._edge_store_dict):
+        dicts: tuple[dict[Any, Any], ...] = (self._node_store_dict, self._edge_store_dict)
+        for stores in dicts:
             items = [(renamed(key), store) for key, store in stores.items()]
             stores.clear()
             for key, store in items:
                 store.__dict__["_key"] = key
-                stores[key] = store  # type: ignore[index]
+                stores[key] = store
         return self
 
     def debug(self) -> None:

@@ -73,7 +73,7 @@ def _check(portion: Sequence[Tensor], first: Tensor) -> None:
         raise TypeError("dtypes or numbers of dimensions differ")
 
 
-def portions(items: Sequence[T], size: int = _PORTION) -> Iterator[Sequence[T]]:
+def portions(items: list[T], size: int = _PORTION) -> Iterator[list[T]]:
     """`items`, `size` at a time."""
     for begin in range(0, len(items), size):
         yield items[begin : begin + size]

@@ -50,14 +50,14 @@ def positions(idx: Any, length: int) -> Sequence[int]:
     if array.ndim == 1 and array.dtype == np.bool_:
         if array.size != length:
             raise IndexError(f"a mask must have one entry for each of the {length} items, found {array.size} entries")
-        return array.nonzero()[0].tolist()  # type: ignore[no-any-return]
+        return array.nonzero()[0].tolist()
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
         raise IndexError(f"ids must be integers and masks bools, found {idx if array.ndim == 0 else array.dtype}")
     wrong = (array >= length) if array.dtype.kind == "u" else (array >= length) | (array < -length)
     if wrong.any():
         raise IndexError(f"id {array[wrong][0]} is out of range for {length} items")
     array = array.astype(np.int64)
-    return np.where(array < 0, array + length, array).tolist()  # type: ignore[no-any-return]
+    return np.where(array < 0, array + length, array).tolist()
 
 
 def whole_slice(idx: slice, length: int) -> slice:

@@ -145,7 +145,7 @@ def reader(joined: Any, store: Any, name: str, value: Any, slices: Any, incs: An
 
 
 def _tensor_reader(name: str, value: Tensor, dim: int | None, slices: Tensor, incs: Tensor | None) -> Reader:
-    bounds = memoryview(slices.numpy())
+    bounds: Any = memoryview(slices.numpy())  # type: ignore[arg-type]
     narrow = value.narrow
     axis = dim or 0
 

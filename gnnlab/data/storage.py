@@ -273,7 +273,7 @@ class NodeStorage(BaseStorage):
         not seen so.
         """
         if "num_nodes" in self._mapping:
-            return self._mapping["num_nodes"]  # type: ignore[no-any-return]
+            return self._mapping["num_nodes"]
         found = _first_size(self, lambda key: key in NODE_COUNT_KEYS)
         if found is None:
             found = _first_size(self, lambda key: "node" in key)
@@ -350,7 +350,7 @@ class EdgeStorage(BaseStorage):
         """`[2, num_edges]` int64. Source and target of every edge."""
         if "edge_index" not in self._mapping:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute 'edge_index'")
-        return self._mapping["edge_index"]  # type: ignore[no-any-return]
+        return self._mapping["edge_index"]
 
     @edge_index.setter
     def edge_index(self, value: Tensor | None) -> None:
@@ -503,7 +503,7 @@ class EdgeStorage(BaseStorage):
         if "edge_index" in self:
             return self.edge_index[0], self.edge_index[1]
         for key in ("adj", "adj_t"):
-            adj = self.get(key)
+            adj: Any = self.get(key)
             if is_sparse(adj):
                 row, col = adj.coo()[:2] if hasattr(adj, "coo") else adj.to_sparse_coo().coalesce().indices()
                 return (row, col) if key == "adj" else (col, row)

@@ -84,6 +84,5 @@ def label_parts(ends: Ids, out: Ids) -> None:
             out[k] = i
 
 
-part_bounds, gather_parts, shift_parts, label_parts = map(
-    compile, (part_bounds, gather_parts, shift_parts, label_parts)
-)
+part_bounds, gather_parts = compile(part_bounds), compile(gather_parts)
+shift_parts, label_parts = compile(shift_parts), compile(label_parts)

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -21,12 +21,14 @@ def compile(kernel: F) -> F:
 
     With `NUMBA_DISABLE_JIT=1` it stays the Python function it is.
     """
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(cache_folder())
+    settings: Any = numba.config
+    before = settings.CACHE_DIR
+    settings.CACHE_DIR = str(cache_folder())
     try:
-        return numba.njit(nogil=True, cache=True)(kernel)  # type: ignore[no-any-return]
+        compiled: Any = numba.njit(nogil=True, cache=True)(kernel)
     finally:
-        numba.config.CACHE_DIR = before
+        settings.CACHE_DIR = before
+    return cast(F, compiled)
 
 
 @lru_cache(maxsize=1)

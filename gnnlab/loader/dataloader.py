@@ -34,7 +34,7 @@ class Collater:
         self.exclude_keys = exclude_keys
         self.vectorised = vectorised
 
-    def __call__(self, batch: Sequence[Any]) -> Any:
+    def __call__(self, batch: Any) -> Any:
         if isinstance(batch, Selection):
             if self.vectorised and batch.dataset.transform is None:
                 return batch.batch(self.follow_batch, self.exclude_keys, self.vectorised)

@@ -34,11 +34,11 @@ def as_pyg(data: Any) -> Any:
     return pyg.Data.from_dict(data.to_dict())
 
 
-def pick(value: Any, ids: list[int]) -> Any:
-    """The entries `ids` along the first dimension."""
+def pick(value: Any, ids: list[int], dim: int = 0) -> Any:
+    """The entries `ids` along dimension `dim`."""
     if isinstance(value, (list, tuple)):
         return type(value)(value[at] for at in ids)
-    return value[torch.tensor(ids, dtype=torch.long)]
+    return value.index_select(dim, torch.tensor(ids, dtype=torch.long))
 
 
 @st.composite
@@ -61,7 +61,7 @@ def test_a_subgraph_holds_its_nodes_and_the_edges_among_them(drawn: tuple[Data, 
     out = data.subgraph(subset)
     assert out.num_nodes == len(ids)
     for key in data.node_attrs():
-        assert_equal(out[key], pick(data[key], ids))
+        assert_equal(out[key], pick(data[key], ids, data.__cat_dim__(key, data[key])))
     if "edge_index" in data:
         edges = data.edge_index.t().tolist()
         kept = [at for at, ends in enumerate(edges) if set(ends) <= set(ids)]
@@ -69,7 +69,7 @@ def test_a_subgraph_holds_its_nodes_and_the_edges_among_them(drawn: tuple[Data, 
         assert out.edge_index.t().tolist() == expected
         for key in data.edge_attrs():
             if key not in ("edge_index", "edge_label_index"):
-                assert_equal(out[key], pick(data[key], kept))
+                assert_equal(out[key], pick(data[key], kept, data.__cat_dim__(key, data[key])))
     for key in data.keys():  # noqa: SIM118
         level = key in data.node_attrs() or key in data.edge_attrs() or key == "num_nodes"
         if not level:
@@ -95,10 +95,8 @@ def test_an_edge_subgraph_keeps_all_nodes(data: Data, drawn: Any) -> None:
     assert out.num_nodes == data.num_nodes
     for key in data.keys():  # noqa: SIM118
         value = data[key]
-        if key in ("edge_index", "edge_label_index") and key in data.edge_attrs():
-            assert_equal(out[key], value[:, ids])
-        elif key in data.edge_attrs():
-            assert_equal(out[key], pick(value, ids))
+        if key in data.edge_attrs():
+            assert_equal(out[key], pick(value, ids, data.__cat_dim__(key, value)))
         else:
             assert_equal(out[key], value)
 
