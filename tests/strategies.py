@@ -127,8 +127,11 @@ def graph_lists(
 
 
 @st.composite
-def _plan(draw: st.DrawFn, level: str, sparse: tuple[str, ...], requires_grad: bool) -> dict[str, Maker]:
-    """Attributes by name, of the nodes, of the edges, of the graph, or of all three."""
+def _plan(draw: st.DrawFn, level: str, sparse: tuple[str, ...], requires_grad: bool, counted: bool) -> dict[str, Maker]:
+    """Attributes by name, of the nodes, of the edges, of the graph, or of all three.
+
+    If they are `counted`, the number of nodes is always among them.
+    """
     grad = st.booleans() if requires_grad else st.just(False)
     plan: dict[str, Maker] = {}
     if level in ("node", "all"):
