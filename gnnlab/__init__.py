@@ -34,6 +34,8 @@ def __getattr__(name: str) -> Any:
         return import_module(f"gnnlab.{name}")
     if name == "seed_everything":
         return import_module("gnnlab.seed").seed_everything
+    if name in ("EdgeIndex", "Index"):
+        return getattr(import_module("gnnlab.typing"), name)
     raise AttributeError(f"module 'gnnlab' has no attribute {name!r}")
 
 

@@ -62,7 +62,7 @@ def compare(pyg: Any, num_graphs: int, batch_size: int, repeat: int) -> list[str
     floor = moved / bandwidth()
     best = median(mine for mine, _ in figures["best later epoch"])
     lines.append(
-        f"an epoch reads and writes {moved / 2**20:.0f} MiB, which takes {floor * 1e3:.1f} ms at the memory's bandwidth; "
+        f"an epoch reads and writes {moved / 2**20:.0f} MiB, which takes {floor * 1e3:.1f} ms at memory bandwidth; "
         f"gnnlab's best epoch takes {best / floor:.1f} times as long"
     )
     return lines
