@@ -1,7 +1,7 @@
 """Comparing graphs exactly, for tests."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
@@ -32,113 +32,96 @@ def assert_equal(found: Any, expected: Any, *, normalised: bool = False) -> None
         ...
     AssertionError: attribute 'x': expected the value 0.0 at [0], found 1.0
     """
-    difference = next(_differences("", found, expected, normalised), None)
-    if difference is not None:
-        raise AssertionError(difference)
+    _compare("", found, expected, normalised)
 
 
 def equal(found: Any, expected: Any, *, normalised: bool = False) -> bool:
     """Whether two graphs, or two lists of graphs, are the same in the sense of `assert_equal`."""
-    return next(_differences("", found, expected, normalised), None) is None
+    try:
+        _compare("", found, expected, normalised)
+    except AssertionError:
+        return False
+    return True
 
 
-def _differences(where: str, found: Any, expected: Any, normalised: bool) -> Iterator[str]:
+def _compare(where: str, found: Any, expected: Any, normalised: bool) -> None:
     if normalised:
         found, expected = _normalised(found), _normalised(expected)
     if type(found) is not type(expected):
-        yield _text(where, f"a {type(expected).__name__}", f"a {type(found).__name__}")
-    elif hasattr(type(expected), "node_stores"):
-        yield from _of_graphs(where, found, expected, normalised)
+        _fail(where, f"a {type(expected).__name__}", f"a {type(found).__name__}")
+    if hasattr(type(expected), "node_stores"):
+        _compare_graphs(where, found, expected, normalised)
     elif is_sparse(found) and is_sparse(expected):
-        yield from _of_sparse(where, found, expected)
+        _compare_sparse(where, found, expected)
     elif isinstance(expected, Tensor):
-        yield from _of_tensors(where, found, expected)
+        _compare_tensors(where, found, expected)
     elif isinstance(expected, np.ndarray):
-        yield from _of_arrays(where, found, expected)
+        _compare_arrays(where, found, expected)
     elif isinstance(expected, Mapping):
-        yield from _of_mappings(where, found, expected, normalised)
+        _compare_names(where, "keys", found, expected)
+        for key, value in found.items():
+            _compare(f"{where}[{key!r}]", value, expected[key], normalised)
     elif isinstance(expected, (list, tuple)):
-        yield from _of_sequences(where, found, expected, normalised)
+        _compare_sequences(where, found, expected, normalised)
     elif found != expected and not (found != found and expected != expected):
-        yield _text(where, repr(expected), repr(found))
+        _fail(where, repr(expected), repr(found))
 
 
-def _of_graphs(where: str, found: Any, expected: Any, normalised: bool) -> Iterator[str]:
+def _compare_graphs(where: str, found: Any, expected: Any, normalised: bool) -> None:
     stores = {store._key: store for store in found.stores}
     others = {store._key: store for store in expected.stores}
-    if set(stores) != set(others):
-        yield _text(where, f"the types {_names(others)}", _names(stores))
-        return
+    _compare_names(where, "types", stores, others)
     for key, store in stores.items():
         here = where
         if key is not None:
             here = _join(where, f"{'edge' if isinstance(key, tuple) else 'node'} type {key!r}")
-        if set(store) != set(others[key]):
-            yield _text(here, f"the attributes {_names(others[key])}", _names(store))
-            continue
+        _compare_names(here, "attributes", store, others[key])
         for name, value in store.items():
-            there = _join(here, f"attribute {name!r}")
-            yield from _differences(there, value, others[key][name], normalised)
+            _compare(_join(here, f"attribute {name!r}"), value, others[key][name], normalised)
 
 
-def _of_mappings(where: str, found: Mapping[Any, Any], expected: Mapping[Any, Any], normalised: bool) -> Iterator[str]:
-    if set(found) != set(expected):
-        yield _text(where, f"the keys {_names(expected)}", _names(found))
-        return
-    for key, value in found.items():
-        yield from _differences(f"{where}[{key!r}]", value, expected[key], normalised)
-
-
-def _of_sequences(where: str, found: Any, expected: Any, normalised: bool) -> Iterator[str]:
+def _compare_sequences(where: str, found: Any, expected: Any, normalised: bool) -> None:
     if len(found) != len(expected):
-        yield _text(where, f"{len(expected)} items", str(len(found)))
-        return
+        _fail(where, f"{len(expected)} items", str(len(found)))
     for at, (item, other) in enumerate(zip(found, expected, strict=True)):
         is_graph = hasattr(type(other), "node_stores")
         here = _join(where, f"graph {at}") if is_graph else f"{where}[{at}]"
-        yield from _differences(here, item, other, normalised)
+        _compare(here, item, other, normalised)
 
 
-def _of_tensors(where: str, found: Tensor, expected: Tensor) -> Iterator[str]:
+def _compare_tensors(where: str, found: Tensor, expected: Tensor) -> None:
     for what in ("layout", "dtype", "shape", "device", "requires_grad"):
         ours, theirs = getattr(found, what), getattr(expected, what)
         if ours != theirs:
             ours, theirs = (list(x) if what == "shape" else x for x in (ours, theirs))
-            yield _text(where, f"{what} {theirs}", str(ours))
-            return
+            _fail(where, f"{what} {theirs}", str(ours))
     found, expected = found.detach(), expected.detach()
     if found.is_complex():
         found, expected = torch.view_as_real(found), torch.view_as_real(expected)
     same = (found == expected) | ((found != found) & (expected != expected))
     if not bool(same.all()):
         at = tuple((~same).nonzero()[0].tolist())
-        values = f"the value {expected[at].item()} at {list(at)}"
-        yield _text(where, values, str(found[at].item()))
+        _fail(where, f"the value {expected[at].item()} at {list(at)}", str(found[at].item()))
 
 
-def _of_arrays(where: str, found: Any, expected: Any) -> Iterator[str]:
+def _compare_arrays(where: str, found: Any, expected: Any) -> None:
     for what in ("dtype", "shape"):
         if getattr(found, what) != getattr(expected, what):
-            yield _text(where, f"{what} {getattr(expected, what)}", str(getattr(found, what)))
-            return
+            _fail(where, f"{what} {getattr(expected, what)}", str(getattr(found, what)))
     same = (found == expected) | ((found != found) & (expected != expected))
     if not np.all(same):
-        at = tuple(int(i[0]) for i in np.nonzero(~np.atleast_1d(same)))
-        values = [np.atleast_1d(x)[at] for x in (expected, found)]
-        yield _text(where, f"the value {values[0]} at {list(at)}", str(values[1]))
+        at = tuple(np.argwhere(~same)[0].tolist())
+        _fail(where, f"the value {expected[at]} at {list(at)}", str(found[at]))
 
 
-def _of_sparse(where: str, found: Any, expected: Any) -> Iterator[str]:
+def _compare_sparse(where: str, found: Any, expected: Any) -> None:
     for what, of in (("the kind", kind), ("the sizes", sizes)):
         if of(found) != of(expected):
-            yield _text(where, f"{what} {of(expected)}", str(of(found)))
-            return
+            _fail(where, f"{what} {of(expected)}", str(of(found)))
     parts, others = _parts(found), _parts(expected)
-    if set(parts) != set(others):
-        yield _text(where, f"the parts {_names(others)}", _names(parts))
-        return
+    _compare_names(where, "parts", parts, others)
     for name, part in parts.items():
-        yield from _differences(_join(where, name), part, others[name], False)
+        _compare_tensors(_join(where, name), part, others[name])
 
 
 def _parts(matrix: Any) -> dict[str, Tensor]:
@@ -149,6 +132,12 @@ def _parts(matrix: Any) -> dict[str, Tensor]:
     copy = matrix.copy() if ours else SparseTensor.from_torch_sparse(matrix)
     row, col, value = copy.coo()  # of a copy: comparing leaves nothing in the cache
     return {"row": row, "col": col} | ({} if value is None else {"value": value})
+
+
+def _compare_names(where: str, what: str, found: Any, expected: Any) -> None:
+    if set(found) != set(expected):
+        ours, theirs = (sorted((key for key in names if key is not None), key=str) for names in (found, expected))
+        _fail(where, f"the {what} {theirs}", str(ours))
 
 
 def _normalised(value: Any) -> Any:
@@ -163,9 +152,5 @@ def _join(where: str, what: str) -> str:
     return f"{where}, {what}" if where else what
 
 
-def _text(where: str, expected: str, found: str) -> str:
-    return f"{where or 'value'}: expected {expected}, found {found}"
-
-
-def _names(keys: Any) -> str:
-    return str(sorted((key for key in keys if key is not None), key=str))
+def _fail(where: str, expected: str, found: str) -> NoReturn:
+    raise AssertionError(f"{where or 'value'}: expected {expected}, found {found}")
