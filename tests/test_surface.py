@@ -5,7 +5,8 @@ from importlib import import_module
 import pytest
 
 NAMES = {
-    "data": "Data HeteroData Batch TemporalData Dataset InMemoryDataset download_url extract_zip extract_tar extract_gz",
+    "data": "Data HeteroData Batch TemporalData Dataset InMemoryDataset download_url extract_zip "
+    "extract_tar extract_gz",
     "data.storage": "BaseStorage NodeStorage EdgeStorage GlobalStorage",
     "data.collate": "collate",
     "data.separate": "separate",

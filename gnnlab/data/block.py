@@ -16,7 +16,7 @@ from torch import Tensor
 
 from gnnlab import sparse
 from gnnlab.data.batch import batch_class, finish_batch
-from gnnlab.data.collate import PRESENT, new_graph, place, shift
+from gnnlab.data.collate import PRESENT, label_parts, new_graph, place, shift
 from gnnlab.data.data import Data
 from gnnlab.data.hetero_data import HeteroData
 from gnnlab.data.rules import NODE_COUNT_KEYS
@@ -192,22 +192,12 @@ class _Part:
                     present[name] = torch.from_numpy(here)
             mapping[name], slices[name], incs[name] = column.gather(pick)
             if name in followed:
-                _label(mapping, f"{name}_batch", f"{name}_ptr", slices[name])
+                label_parts(mapping, f"{name}_batch", f"{name}_ptr", slices[name])
         if present:
             slices[PRESENT] = present
         if self.is_node and self._node_slices is not None:
-            _label(mapping, "batch", "ptr", torch.from_numpy(pick.bounds(self._node_slices)[1]))
+            label_parts(mapping, "batch", "ptr", torch.from_numpy(pick.bounds(self._node_slices)[1]))
         return mapping, slices, incs
-
-
-def _label(mapping: dict[str, Any], batch: str, pointer: str, slices: Any) -> None:
-    from gnnlab.kernels.gather import label_parts
-
-    if not isinstance(slices, Tensor):
-        raise BlockRefused(f"'{batch}' follows a nested attribute")
-    out = torch.empty(int(slices[-1]), dtype=torch.long)
-    label_parts(slices.numpy(), out.numpy())
-    mapping[batch], mapping[pointer] = out, slices
 
 
 def _column(data: Any, store: Any, name: str, value: Any, slices: Any, shared: list[Tensor]) -> Any:

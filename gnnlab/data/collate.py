@@ -149,14 +149,14 @@ class _StoreJoiner:
                 mask[at] = True
                 present[name] = mask
             if name in followed:
-                self._add_batch(f"{name}_batch", f"{name}_ptr", self.slices[name])
+                label_parts(self.mapping, f"{name}_batch", f"{name}_ptr", self.slices[name])
         if present:
             self.slices[PRESENT] = present
         first = next(store for store in stores if store is not None)
         if add_batch and isinstance(first, NodeStorage) and first.can_infer_num_nodes:
             counts = self._num_nodes()
             if None not in counts:
-                self._add_batch("batch", _POINTER, cumulative(counts))
+                label_parts(self.mapping, "batch", _POINTER, cumulative(counts))
 
     def _refuse_optional(self, name: str, at: list[int]) -> None:
         for i, store in enumerate(self.stores):
@@ -320,18 +320,6 @@ class _StoreJoiner:
                 self._counts = [0 if store is None else store.num_nodes for store in self.stores]
         return self._counts
 
-    def _add_batch(self, batch: str, pointer: str, slices: Any) -> None:
-        if isinstance(slices, Tensor):
-            self.mapping[batch] = owners(slices)
-            self.mapping[pointer] = slices
-        elif isinstance(slices, Mapping):
-            for part, name in ((batch, "batch"), (pointer, "ptr")):
-                make = owners if name == "batch" else _same
-                self.mapping[part] = _nested(slices, make)
-        else:
-            self.mapping[batch] = [owners(part) for part in slices]
-            self.mapping[pointer] = list(slices)
-
 
 # Small pieces --------------------------------------------------------------------------------------------------------
 
@@ -346,6 +334,13 @@ def cumulative(counts: Sequence[int]) -> Tensor:
 def owners(slices: Tensor) -> Tensor:
     """`[slices[-1]]` int64. For every entry, the graph it belongs to."""
     return torch.repeat_interleave(slices.diff())
+
+
+def label_parts(mapping: dict[str, Any], batch: str, pointer: str, slices: Any) -> None:
+    """Write the owners of the parts that `slices` bound as `batch`, and the bounds as `pointer`, into `mapping`."""
+    device = next((value.device for value in mapping.values() if isinstance(value, Tensor)), None)
+    mapping[batch] = _nested(slices, lambda x: owners(x).to(device))
+    mapping[pointer] = _nested(slices, lambda x: x.to(device, copy=True))
 
 
 def offsets_of(steps: Sequence[Any]) -> Tensor | None:
@@ -378,7 +373,9 @@ def shift(value: Tensor, slices: Tensor, incs: Tensor, dim: int, what: str, sign
         )
     else:
         rows = incs.select(dim + 1, 0) if incs.dim() > 1 else incs
-        added = rows.repeat_interleave(slices.diff().to(value.device), dim=0).movedim(0, -1 if incs.dim() == 1 else dim)
+        sizes = slices.diff().to(value.device)
+        added = rows.repeat_interleave(sizes, dim=0, output_size=value.size(dim))
+        added = added.movedim(0, -1 if incs.dim() == 1 else dim)
         if incs.dim() == 1:
             added = added.view([-1 if axis == dim else 1 for axis in range(value.dim())])
     if (
@@ -457,10 +454,6 @@ def _rest(value: Tensor, dim: int) -> list[int]:
     shape = list(value.shape) or [1]
     del shape[min(dim, len(shape) - 1)]
     return shape
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _nested(value: Any, func: Callable[[Tensor], Any]) -> Any:

@@ -70,19 +70,5 @@ def shift_parts(values: Ids, ends: Ids, steps: Ids) -> None:
                 line[k] += step
 
 
-def label_parts(ends: Ids, out: Ids) -> None:
-    """Write `i` over part `i` of `out`.
-
-    Serial over parts; allocates nothing; its order is fixed.
-
-    Args:
-        ends: `[n + 1]` int64. Where each part begins and ends.
-        out: `[ends[-1]]` int64, written.
-    """
-    for i in range(ends.shape[0] - 1):
-        for k in range(ends[i], ends[i + 1]):
-            out[k] = i
-
-
 part_bounds, gather_parts = compile(part_bounds), compile(gather_parts)
-shift_parts, label_parts = compile(shift_parts), compile(label_parts)
+shift_parts = compile(shift_parts)

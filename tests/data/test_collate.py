@@ -1,6 +1,7 @@
 """Joining and taking apart are inverse, by list, by stream and by batch, for graphs of every make."""
 
 import warnings
+from typing import ClassVar
 
 import pytest
 import torch
@@ -114,7 +115,7 @@ def test_ids_are_shifted_past_the_graphs_before():
 
 
 class Declared(Data):
-    rules = {
+    rules: ClassVar = {
         "partner": Rule(inc="num_nodes", level="node"),
         "kind": Rule(cat_dim=None),
         "weight": Rule(level="edge"),
@@ -152,7 +153,7 @@ def test_small_integers_that_can_not_hold_shifted_ids_are_refused():
     for vectorised in (True, False):
         assert dataset.batch([0, 1], vectorised=vectorised).edge_index.tolist() == [[0, 100], [0, 100]]
         with pytest.raises(
-            OverflowError, match="'edge_index' is of dtype torch.int8, which can't hold the shifted id 200"
+            OverflowError, match=r"'edge_index' is of dtype torch.int8, which can't hold the shifted id 200"
         ):
             dataset.batch([0, 1, 2], vectorised=vectorised)
 

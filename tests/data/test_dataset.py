@@ -113,7 +113,7 @@ def test_a_change_is_noticed(tmp_path, before, after, named):
 def test_a_new_version_of_the_class_is_noticed(tmp_path, monkeypatch):
     Path(tmp_path)
     monkeypatch.setattr(Path, "version", 2)
-    with pytest.raises(RuntimeError, match="version.*1.*2"):
+    with pytest.raises(RuntimeError, match=r"version.*1.*2"):
         Path(tmp_path)
 
 

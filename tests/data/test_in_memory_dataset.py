@@ -43,7 +43,7 @@ def graphs():
 def test_graphs_come_back_as_they_were(graphs):
     dataset = Held(graphs)
     assert len(dataset) == 10
-    for cold_or_warm in range(2):
+    for _ in range(2):  # cold, then warm
         for graph, found in zip(graphs, dataset, strict=True):
             assert_equal(graph, found)
 
@@ -351,6 +351,27 @@ def test_batches_of_a_block_that_needs_gradients(graphs):
     begin, end = dataset.slices["x"][0], dataset.slices["x"][1]
     expected = torch.arange(graphs[2].num_nodes, batch.x.size(0)).unsqueeze(1).expand(-1, 3)
     assert torch.equal(dataset._data.x.grad[begin:end], expected.float())
+
+
+def test_batches_lie_on_the_device_of_the_block(graphs):
+    for graph in graphs:
+        del graph.name
+    dataset = Held(graphs)
+    dataset._data.to("meta")
+    batch = dataset.batch([2, 0, 5])
+    expected = Held(graphs).batch([2, 0, 5])
+    assert {value.device.type for _, value in batch} == {"meta"}
+    assert {key: value.shape for key, value in batch} == {key: value.shape for key, value in expected}
+    one_by_one = dataset.batch([2, 0, 5], vectorised=False)
+    assert {value.device.type for _, value in one_by_one} == {"meta"}
+
+
+def test_a_batch_changed_in_place_still_comes_apart(graphs):
+    for vectorised in (True, False):
+        batch = Held(graphs).batch([2, 0], vectorised=vectorised)
+        batch.ptr.zero_()
+        batch.batch.zero_()
+        assert_equal(batch[1], graphs[0])
 
 
 def test_increments_of_a_dataset_block(graphs):
