@@ -145,7 +145,8 @@ class TemporalData(BaseData):
             raise ValueError("events must be ordered by 't' to be split: use sort_by_time()")
         times = self.t.cpu().numpy()
         shares = [1.0 - val_ratio - test_ratio, 1.0 - test_ratio]
-        cuts = [int((times <= time).sum()) for time in np.quantile(times, shares)]
+        ends = np.quantile(times, shares) if len(times) else []
+        cuts = [int((times <= end).sum()) for end in ends] or [0, 0]
         return self[: cuts[0]], self[cuts[0] : cuts[1]], self[cuts[1] :]
 
     def is_sorted_by_time(self) -> bool:

@@ -147,6 +147,7 @@ def test_no_events() -> None:
     none = stream()[[]]
     assert none.num_nodes == len(none) == 0
     assert list(none.edge_index.shape) == [2, 0]
+    assert [len(part) for part in none.train_val_test_split()] == [0, 0, 0]
     with pytest.raises(AttributeError, match="src"):
         _ = empty.src
 
