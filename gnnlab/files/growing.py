@@ -26,8 +26,6 @@ class Growing:
         dtype: The dtype of the pieces and of the result.
         shape: The sizes of all other dimensions.
         dim: The dimension along which to grow; a negative one counts from the last.
-        reserve: A guess of the final size along `dim`. Room for it is set aside, which takes memory only as it is
-            filled.
 
     Example:
         >>> edge_index = Growing(torch.long, shape=(2,), dim=-1)
@@ -38,7 +36,7 @@ class Growing:
                 [1, 2, 0]])
     """
 
-    def __init__(self, dtype: torch.dtype, shape: Sequence[int] = (), dim: int = 0, reserve: int = 0) -> None:
+    def __init__(self, dtype: torch.dtype, shape: Sequence[int] = (), dim: int = 0) -> None:
         if not -len(shape) - 1 <= dim <= len(shape):
             raise ValueError(f"dim: expected one of {len(shape) + 1} dimensions, found {dim}")
         self.dtype = dtype
@@ -46,7 +44,7 @@ class Growing:
         self._before, self._after = tuple(shape[: self.dim]), tuple(shape[self.dim :])
         self._rows = prod(self._before)
         self._step = prod(self._after) * dtype.itemsize
-        self._reset(reserve)
+        self._reset()
 
     def __len__(self) -> int:
         """The size so far along the growing dimension."""
@@ -93,9 +91,9 @@ class Growing:
         self._reset()
         return result
 
-    def _reset(self, reserve: int = 0) -> None:
-        self._length, self._capacity = 0, reserve
-        self._buffer = np.empty(self._rows * reserve * self._step, dtype=np.uint8)
+    def _reset(self) -> None:
+        self._length = self._capacity = 0
+        self._buffer = np.empty(0, dtype=np.uint8)
         self._view_buffer()
 
     def _enlarge(self, needed: int) -> None:
