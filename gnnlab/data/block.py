@@ -161,6 +161,11 @@ class _Part:
             raise BlockRefused("the number of nodes of each graph is not stored: set num_nodes or x")
         if any(other in self.present and not self._as_held(other) for other in {name, *by_name}):
             raise BlockRefused(f"the number of nodes is read from '{name}', which only some graphs have")
+        array = next(
+            (n for n, c in self.columns.items() if (n in NODE_COUNT_KEYS or "node" in n) and _has_array(c)), None
+        )
+        if array is not None and name != "num_nodes":
+            raise BlockRefused(f"the number of nodes may be read from '{array}', which holds NumPy arrays")
         return self.columns[name].slices
 
     def _as_held(self, name: str) -> bool:
@@ -212,9 +217,9 @@ def _column(data: Any, store: Any, name: str, value: Any, slices: Any, shared: l
         raise BlockRefused(f"{place(store._key, name)} is sparse")
     known = next((other for other in shared if other is slices or torch.equal(other, slices)), None)
     if known is None:
-        known = slices.contiguous()
+        known = slices.clone()  # torch moves the memory of a tensor that it sends to another process
         shared.append(known)
-    if name == "num_nodes":
+    if isinstance(value, int):  # num_nodes
         return _Count(known.numpy())
     if not isinstance(value, Tensor):
         return _Values(value, known.numpy())
@@ -251,22 +256,24 @@ class _Dense:
         before, after = value.shape[: self.dim], value.shape[self.dim + 1 :]
         self.before, self.after = list(before), list(after)
         self.rows, self.step = before.numel(), after.numel()
-        self.words = _as_words(value, self.rows, self.step)
         self.fast_shift = value.dtype == torch.int64 and self.step == 1 and (not is_edge or before == (2,))
 
     def gather(self, pick: _Pick) -> tuple[Tensor, Tensor, Tensor | None]:
         starts, ends = pick.bounds(self.slices)
         slices = torch.from_numpy(ends)
-        out = self._gather(starts, ends)
+        words = _as_words(self.value, self.rows, self.step)
+        out = self._gather(words, starts, ends)
         incs = pick.offsets(self.key, self.is_edge) if self.shifted else None
-        if incs is not None:
-            out = self._shift(out, slices, incs)
+        if incs is not None and self.fast_shift and words is not None:
+            self._shift_in_place(out, ends, incs)
+        elif incs is not None:
+            out = shift(out, slices, incs, self.dim, self.where)
         return out, slices, incs
 
-    def _gather(self, starts: Ids, ends: Ids) -> Tensor:
+    def _gather(self, words: Any, starts: Ids, ends: Ids) -> Tensor:
         from gnnlab.kernels.gather import gather_parts
 
-        if self.words is None:
+        if words is None:
             sizes = torch.from_numpy(np.diff(ends))
             first = torch.from_numpy(starts - ends[:-1]).repeat_interleave(sizes)
             ids = first + torch.arange(int(ends[-1]))
@@ -274,25 +281,24 @@ class _Dense:
         shape = [*self.before, int(ends[-1]), *self.after]
         out = torch.empty(shape, dtype=self.value.dtype)
         if out.numel():
-            flat = out.view(-1).view(torch.uint8).numpy().view(self.words.dtype)
-            gather_parts(self.words, starts, ends, flat.reshape(self.rows, -1, self.words.shape[2]))
+            flat = out.view(-1).view(torch.uint8).numpy().view(words.dtype)
+            gather_parts(words, starts, ends, flat.reshape(self.rows, -1, words.shape[2]))
         return out
 
-    def _shift(self, out: Tensor, slices: Tensor, incs: Tensor) -> Tensor:
+    def _shift_in_place(self, out: Tensor, ends: Ids, incs: Tensor) -> None:
         from gnnlab.kernels.gather import shift_parts
 
-        if not self.fast_shift or self.words is None:
-            return shift(out, slices, incs, self.dim, self.where)
         steps = incs.squeeze(-1).T if self.is_edge else incs.expand(self.rows, -1)
-        shift_parts(out.view(self.rows, -1).numpy(), slices.numpy(), steps.numpy())
-        return out
+        shift_parts(out.view(self.rows, -1).numpy(), ends, steps.numpy())
 
 
 def _as_words(value: Tensor, rows: int, step: int) -> Any:
-    """`[rows, size, words]`: the tensor's memory in the widest integers that divide a step; `None` where it isn't plain
-    memory.
+    """`[rows, size, words]`: the tensor's memory, as it lies now, in the widest integers that divide a step; `None`
+    where it isn't plain memory.
     """
     if value.device.type != "cpu" or value.requires_grad or not value.is_contiguous() or value.numel() == 0:
+        return None
+    if value.is_conj() or value.is_neg():
         return None
     width = step * value.element_size()
     size = next(size for size in (8, 4, 2, 1) if width % size == 0 and value.data_ptr() % size == 0)
@@ -321,6 +327,10 @@ class _Values:
         starts, ends = pick.bounds(self.slices)
         chosen = [self.values[at] for at, begin, end in zip(starts, ends, ends[1:], strict=False) if end > begin]
         return chosen, torch.from_numpy(ends), None
+
+
+def _has_array(column: Any) -> bool:
+    return isinstance(column, _Values) and any(isinstance(value, np.ndarray) for value in column.values)
 
 
 class _Dict:

@@ -133,19 +133,26 @@ def reader(joined: Any, store: Any, name: str, value: Any, slices: Any, incs: An
         ]
         kind = tuple if isinstance(value, tuple) else list
         return lambda i: kind(read(i) for read in items)
-    bounds = memoryview(slices.numpy())
+    bounds = _bounds(slices)
     if sparse.is_sparse(value):
         return _sparse_reader(value, joined.__cat_dim__(name, value, store), slices)
     if isinstance(value, Tensor):
         dim = joined.__cat_dim__(name, value, store)
         return _tensor_reader(name, value, dim, slices, incs)
-    if name == "num_nodes":
+    if isinstance(value, int):  # num_nodes
         return lambda i: bounds[i + 1] - bounds[i]
     return lambda i: value[bounds[i]]
 
 
+def _bounds(slices: Tensor) -> Any:
+    """`slices` to read single numbers from, fast; a copy, since torch moves the memory of a tensor that it sends to
+    another process.
+    """
+    return memoryview(slices.numpy().copy())  # type: ignore[arg-type]
+
+
 def _tensor_reader(name: str, value: Tensor, dim: int | None, slices: Tensor, incs: Tensor | None) -> Reader:
-    bounds: Any = memoryview(slices.numpy())  # type: ignore[arg-type]
+    bounds = _bounds(slices)
     narrow = value.narrow
     axis = dim or 0
 

@@ -1,0 +1,79 @@
+"""Batches gathered from the block, at the edges: they are those made graph by graph, or refused with the reason."""
+
+import numpy as np
+import pytest
+import torch
+
+from gnnlab.data import Data, InMemoryDataset
+from gnnlab.data.testing import assert_equal
+
+
+class Held(InMemoryDataset):
+    """A dataset of graphs that are there already."""
+
+    def __init__(self, graphs, transform=None):
+        super().__init__(None, transform)
+        self.data, self.slices = self.collate(graphs)
+
+
+def assert_both_ways_agree(dataset, index, **kwargs):
+    """The batch of the block equals the one made graph by graph, how to take it apart included."""
+    fast = dataset.batch(index, **kwargs)
+    slow = dataset.batch(index, vectorised=False, **kwargs)
+    assert_equal(fast, slow)
+    assert_equal(
+        {"slices": fast._slice_dict, "incs": fast._inc_dict}, {"slices": slow._slice_dict, "incs": slow._inc_dict}
+    )
+    return fast
+
+
+# What the block's tensors are like --------------------------------------------------------------------------------
+
+
+def test_a_block_that_was_moved_into_shared_memory_is_read_where_it_is_now():
+    """As torch moves it when it sends a dataset to a spawned worker."""
+    dataset = Held([Data(x=torch.full((n % 4 + 1, 3), float(n)), y=n) for n in range(1000)])
+    batch, graph = dataset.batch([7, 999]), dataset[500]
+    before = dataset._data.x.data_ptr(), dataset.slices["x"].data_ptr()
+    for tensor in (dataset._data.x, dataset._data.y, dataset.slices["x"], dataset.slices["y"]):
+        tensor.untyped_storage().share_memory_()
+    assert before != (dataset._data.x.data_ptr(), dataset.slices["x"].data_ptr())
+    for _ in range(50):  # the memory that was left is used again
+        torch.full((1001,), -1)
+    assert_equal(dataset.batch([7, 999]), batch)
+    assert_equal(dataset[500], graph)
+    assert dataset[501].x.unique().tolist() == [501.0]
+
+
+@pytest.mark.parametrize("view", [torch.Tensor.conj, torch._neg_view])
+def test_a_block_of_conjugate_or_negative_views(view):
+    dataset = Held([Data(x=torch.randn(n, 2, dtype=torch.complex64)) for n in (2, 3, 4)])
+    dataset._data.x = view(dataset._data.x)
+    assert_both_ways_agree(dataset, [2, 0])
+
+
+def test_a_block_that_is_told_to_track_gradients_later_on():
+    dataset = Held([Data(x=torch.randn(n, 2)) for n in (2, 3, 4)])
+    assert not dataset.batch([0]).x.requires_grad
+    dataset._data.x.requires_grad_()
+    batch = assert_both_ways_agree(dataset, [2, 0])
+    batch.x.sum().backward()
+    assert dataset._data.x.grad.sum(dim=1).tolist() == [2.0] * 2 + [0.0] * 3 + [2.0] * 4
+
+
+# What names mean --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [3, "three", torch.tensor([1, 2])])
+def test_a_count_of_nodes_within_a_dict_is_a_value_like_any_other(value):
+    graphs = [Data(x=torch.ones(2, 1), meta={"num_nodes": value}) for _ in range(3)]
+    dataset = Held(graphs)
+    assert_equal(dataset[1], graphs[1], normalised=True)
+    batch = assert_both_ways_agree(dataset, [1, 2])
+    assert_equal(batch[1], graphs[1], normalised=True)
+
+
+def test_features_that_are_arrays_tell_the_number_of_nodes():
+    dataset = Held([Data(x=np.ones((n, 2)), node_hint=torch.tensor([7]), ring_index=torch.tensor([0])) for n in (2, 3)])
+    assert "'x'" in dataset.batch_path()
+    assert dataset.batch([0, 1]).ring_index.tolist() == [0, 2]
