@@ -16,7 +16,7 @@ from torch import Tensor
 
 from gnnlab import sparse
 from gnnlab.data.batch import batch_class, finish_batch
-from gnnlab.data.collate import PRESENT, label_parts, new_graph, place, shift
+from gnnlab.data.collate import PRESENT, increments_by_rules, label_parts, new_graph, place, shift
 from gnnlab.data.data import Data
 from gnnlab.data.hetero_data import HeteroData
 from gnnlab.data.rules import NODE_COUNT_KEYS
@@ -46,11 +46,9 @@ class Block:
         self.length = length
         self.refused: str | None = None
         self.parts: dict[Any, _Part] = {}
-        ours = (Data, HeteroData)
-        if self.cls.__inc__ not in [cls.__inc__ for cls in ours] or self.cls.__cat_dim__ not in [
-            cls.__cat_dim__ for cls in ours
-        ]:
-            self.refused = f"{self.cls.__name__} defines __inc__ or __cat_dim__"
+        joins_as_ours = self.cls.__cat_dim__ in (Data.__cat_dim__, HeteroData.__cat_dim__)
+        if not joins_as_ours or not increments_by_rules(self.cls):
+            self.refused = f"{self.cls.__name__} defines __inc__, __cat_dim__ or num_nodes"
             return
         try:
             for store in data.stores:

@@ -113,6 +113,13 @@ def place(key: Any, name: str) -> str:
     return f"attribute '{name}'" if key is None else f"attribute '{name}' of type {key!r}"
 
 
+def increments_by_rules(cls: Any) -> bool:
+    """Whether graphs of class `cls` are shifted by `gnnlab.data.rules` alone: they override neither `__inc__` nor
+    `num_nodes`.
+    """
+    return cls.__inc__ in (Data.__inc__, HeteroData.__inc__) and cls.num_nodes in (Data.num_nodes, HeteroData.num_nodes)
+
+
 class _StoreJoiner:
     """Joins the storages of one type; the result is in `mapping`, `slices` and `incs`."""
 
@@ -130,7 +137,7 @@ class _StoreJoiner:
         self.stores = stores
         self.graphs = graphs
         self.increment = increment
-        self.by_rules = type(graphs[0]).__inc__ in (Data.__inc__, HeteroData.__inc__)
+        self.by_rules = increments_by_rules(type(graphs[0]))
         self.mapping: dict[str, Any] = {}
         self.slices: dict[str, Any] = {}
         self.incs: dict[str, Any] = {}

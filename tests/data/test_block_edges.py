@@ -77,3 +77,19 @@ def test_features_that_are_arrays_tell_the_number_of_nodes():
     dataset = Held([Data(x=np.ones((n, 2)), node_hint=torch.tensor([7]), ring_index=torch.tensor([0])) for n in (2, 3)])
     assert "'x'" in dataset.batch_path()
     assert dataset.batch([0, 1]).ring_index.tolist() == [0, 2]
+
+
+class Padded(Data):
+    """A graph that counts its nodes otherwise."""
+
+    @property
+    def num_nodes(self):
+        return 10
+
+
+def test_a_class_that_counts_nodes_its_own_way_is_shifted_by_its_own_count():
+    dataset = Held([Padded(x=torch.ones(n, 1), edge_index=torch.tensor([[0], [n - 1]])) for n in (2, 3, 4)])
+    assert dataset.batch_path() == "graph by graph: Padded defines __inc__, __cat_dim__ or num_nodes"
+    batch = assert_both_ways_agree(dataset, [0, 1, 2])
+    assert batch.edge_index.tolist() == [[0, 10, 20], [1, 12, 23]]
+    assert batch[2].edge_index.tolist() == [[0], [3]]
