@@ -64,7 +64,10 @@ def _join_portions(pieces: list[Tensor], dim: int, counts: list[int], shape: lis
             if part.requires_grad:
                 tracked.set()
                 return
-            out.narrow(dim, at, part.size(dim)).copy_(part)
+            target = out.narrow(dim, at, part.size(dim))
+            if part.shape != target.shape:  # which `copy_` would stretch
+                raise RuntimeError(f"shapes differ: {list(part.shape)} does not fit {shape} along dimension {dim}")
+            target.copy_(part)
             at += part.size(dim)
 
     num_threads = torch.get_num_threads()
