@@ -10,15 +10,11 @@ import pytest
 from gnnlab.bench.notebooks import missing_modules, quick_copy, read_notebook
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collect_file(file_path: Path, parent: pytest.Collector):
-    collectors = yield
-    if file_path.suffix != ".ipynb":
-        return collectors
-    copy = quick_copy(file_path, parent.config.rootpath / "build" / "quick")
-    missing = missing_modules(read_notebook(file_path))
-    quick = [type(collector).from_parent(parent, path=copy) for collector in collectors]
-    if missing:
-        for collector in quick:
-            collector.add_marker(pytest.mark.skip(reason=f"needs {', '.join(missing)}"))
-    return quick
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Point every notebook's item at its quick copy, or skip it where a module is missing."""
+    for item in items:
+        if getattr(item, "nbmake", False):
+            missing = missing_modules(read_notebook(item.path))
+            if missing:
+                item.add_marker(pytest.mark.skip(reason=f"needs {', '.join(missing)}"))
+            item.filename = str(quick_copy(Path(item.path), config.rootpath / "build" / "quick"))  # type: ignore[attr-defined]

@@ -208,6 +208,10 @@ def test_nbmake_runs_quick_copies_and_writes_nothing_back(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert "1 failed, 1 passed, 1 skipped" in done.stdout
     assert "needs no_such_module" in done.stdout
+    one = subprocess.run(
+        [*command[:-1], "notebooks/01_quick.ipynb"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
+    assert "1 passed" in one.stdout
     assert [path.read_bytes() for path in paths] == before
 
 
