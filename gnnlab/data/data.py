@@ -12,7 +12,7 @@ from torch import Tensor
 from gnnlab.data import homogeneous, html, subgraphs, time_windows, validation
 from gnnlab.data.join import concat
 from gnnlab.data.rules import Rule, increment_of, rule_of
-from gnnlab.data.storage import BaseStorage, EdgeStorage, GlobalStorage, NodeStorage, stored_keys
+from gnnlab.data.storage import BaseStorage, EdgeStorage, GlobalStorage, NodeStorage, known_num_nodes, stored_keys
 from gnnlab.data.text import data_repr
 
 
@@ -154,11 +154,15 @@ class BaseData(ABC):
 
     @property
     def node_offsets(self) -> dict[Any, int]:
-        """By node type, the number of nodes of the types before it."""
+        """By node type, the number of nodes of the types before it.
+
+        Raises:
+            ValueError: if the number of nodes of a type can't be told.
+        """
         offsets, total = {}, 0
         for store in self.node_stores:
             offsets[store._key] = total
-            total += store.num_nodes or 0
+            total += known_num_nodes(store, "node_offsets")
         return offsets
 
     # Order and duplicates --------------------------------------------------------------------------------------------
@@ -200,9 +204,13 @@ class BaseData(ABC):
         return list({id(store): store for store in [*self.node_stores, *self.edge_stores]}.values())
 
     def generate_ids(self) -> None:
-        """Write `n_id` and `e_id`, the positions of nodes and edges, into every storage."""
+        """Write `n_id` and `e_id`, the positions of nodes and edges, into every storage.
+
+        Raises:
+            ValueError: if the number of nodes of a type can't be told.
+        """
         for store in self.node_stores:
-            store.n_id = torch.arange(store.num_nodes or 0)
+            store.n_id = torch.arange(known_num_nodes(store, "'n_id'"))
         for edge_store in self.edge_stores:
             edge_store.e_id = torch.arange(edge_store.num_edges)
 
@@ -235,6 +243,14 @@ class BaseData(ABC):
     def is_directed(self) -> bool:
         """The opposite of `is_undirected`."""
         return not self.is_undirected()
+
+    def contains_isolated_nodes(self) -> bool:
+        """The old name of `has_isolated_nodes`."""
+        return self.has_isolated_nodes()
+
+    def contains_self_loops(self) -> bool:
+        """The old name of `has_self_loops`."""
+        return self.has_self_loops()
 
     # Doing something to every tensor ---------------------------------------------------------------------------------
 
@@ -287,7 +303,11 @@ class BaseData(ABC):
         return self._each("detach", args)
 
     def requires_grad_(self, *args: str, requires_grad: bool = True) -> Self:
-        """Track gradients of every floating-point tensor, or stop to."""
+        """Track gradients of every floating-point tensor, or stop to; with `args`, of the named attributes.
+
+        Raises:
+            RuntimeError: if a named attribute is a tensor that can't have gradients.
+        """
         return self._each("requires_grad_", args, requires_grad=requires_grad)
 
     def record_stream(self, stream: Any, *args: str) -> Self:
@@ -467,7 +487,8 @@ class Data(BaseData):
         return self._rule(key, value).cat_dim
 
     def __inc__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> Any:
-        return increment_of(self._rule(key, value), value, lambda: self.num_nodes or 0)
+        what = f"by how much to shift '{key}'"
+        return increment_of(self._rule(key, value), value, lambda: known_num_nodes(self, what))
 
     # Attributes with a name of their own -----------------------------------------------------------------------------
 
@@ -489,6 +510,15 @@ class Data(BaseData):
     @num_nodes.setter
     def num_nodes(self, value: int | None) -> None:
         self._store.num_nodes = value
+
+    @property
+    def num_edges(self) -> int:
+        """The number of edges. May be set."""
+        return self._store.num_edges
+
+    @num_edges.setter
+    def num_edges(self, value: int | None) -> None:
+        self._store.num_edges = value
 
     @property
     def num_node_features(self) -> int:

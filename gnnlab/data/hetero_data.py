@@ -1,5 +1,6 @@
 """`HeteroData`: one graph with several types of nodes and edges."""
 
+import warnings
 from collections import namedtuple
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
@@ -9,7 +10,7 @@ import torch
 from gnnlab.data import homogeneous, subgraphs, validation
 from gnnlab.data.data import BaseData
 from gnnlab.data.rules import Rule, increment_of, rule_of
-from gnnlab.data.storage import BaseStorage, EdgeStorage, NodeStorage
+from gnnlab.data.storage import BaseStorage, EdgeStorage, NodeStorage, known_num_nodes
 from gnnlab.typing import EdgeType, Metadata, NodeType
 
 #: The relation of an edge type that is given as (source, target) only.
@@ -23,11 +24,12 @@ class HeteroData(BaseData):
     """A heterogeneous graph (`torch_geometric.data.HeteroData`).
 
     `data['paper']` is the storage of node type 'paper' and `data['author', 'writes', 'paper']` that of an edge type;
-    both come into being when they are first asked for. `data.x_dict` collects attribute `x` of all types.
+    both come into being when they are first asked for. `data.x_dict` collects attribute `x` of all types; to set it to
+    a dictionary keyed by types of the graph sets `x` of each (PyG keeps the dictionary itself, beside the storages).
 
     Args:
         _mapping: attributes and storages, keyed by name, node type or edge type.
-        **kwargs: more of them; 'author__writes__paper' names an edge type, 'x_dict' sets `x` of many types.
+        **kwargs: more of them; 'author__writes__paper' names an edge type.
 
     >>> data = HeteroData()
     >>> data['paper'].x = torch.ones(3, 2)
@@ -154,6 +156,11 @@ class HeteroData(BaseData):
     def _check_type_name(self, name: str) -> None:
         if not isinstance(name, str) or not name:
             raise TypeError(f"a node type or relation must be a string that is not empty, found {name!r}")
+        if "__" in name:
+            warnings.warn(
+                f"'{name}' has a double underscore, which stands between the parts of an edge type elsewhere",
+                stacklevel=4,
+            )
 
     def _to_canonical(self, *args: Any) -> NodeType | EdgeType:
         """The node type or whole edge type that `args` abbreviate: a name, (source, target) or (source, relation,
@@ -190,7 +197,10 @@ class HeteroData(BaseData):
 
     def __setitem__(self, key: str, value: Any) -> None:
         if not isinstance(key, str) or key in self._node_store_dict:
-            raise AttributeError(f"'{key}' is a type: set attributes of its storage, data[{key!r}].attribute = value")
+            raise AttributeError(
+                f"{key!r} is no name for an attribute of the graph; those of a type are set by "
+                "data[type].attribute = value"
+            )
         self._global_store[key] = value
 
     def __delitem__(self, *args: Any) -> None:
@@ -199,15 +209,13 @@ class HeteroData(BaseData):
             del self._edge_store_dict[key]
         elif key in self._node_store_dict:
             del self._node_store_dict[key]
-        elif key in self._global_store:
-            del self._global_store[key]  # type: ignore[arg-type]
         else:
-            raise KeyError(key)
+            del self._global_store[key]  # type: ignore[arg-type]
 
     def __getattr__(self, key: str) -> Any:
         if "_global_store" not in self.__dict__:
             raise AttributeError(f"'{type(self).__name__}' is not set up yet, so it has no attribute '{key}'")
-        if key in self._global_store or key in self._global_store.__dict__:
+        if hasattr(self._global_store, key):
             return getattr(self._global_store, key)
         if key.endswith("_dict"):
             return self.collect(key[: -len("_dict")])
@@ -223,10 +231,15 @@ class HeteroData(BaseData):
             raise AttributeError(
                 f"'{key}' is a node type: set attributes of its storage, data['{key}'].attribute = value"
             )
-        elif key.endswith("_dict"):
+        elif key.endswith("_dict") and self._is_by_type(value):
             self.set_value_dict(key[: -len("_dict")], value)
         else:
             setattr(self._global_store, key, value)
+
+    def _is_by_type(self, value: Any) -> bool:
+        """Whether `value` has types of this graph for keys."""
+        types = {*self._node_store_dict, *self._edge_store_dict}
+        return isinstance(value, Mapping) and len(value) > 0 and types.issuperset(map(self._to_canonical, value))
 
     def __delattr__(self, key: str) -> None:
         delattr(self._global_store, key)
@@ -254,15 +267,17 @@ class HeteroData(BaseData):
         return self
 
     def collect(self, key: str, allow_empty: bool = False) -> dict[Any, Any]:
-        """Attribute `key` of every type that has it, by type.
+        """Attribute `key` (or a number such as `num_nodes` or `num_features`) of every type that has it, by type.
 
         Raises:
             KeyError: if no type has it and `allow_empty` is not set.
         """
-        found = {}
-        for type_name, store in self._typed_stores():
-            if key in store or (key in ("num_nodes", "num_edges") and hasattr(type(store), key)):
-                found[type_name] = getattr(store, key)
+        computed = key.startswith("num_")
+        found = {
+            type_name: getattr(store, key)
+            for type_name, store in self._typed_stores()
+            if key in store or (computed and hasattr(type(store), key))
+        }
         if not found and not allow_empty:
             raise KeyError(f"Tried to collect '{key}' but found it in no node or edge type of {self.metadata()}")
         return found
@@ -320,9 +335,18 @@ class HeteroData(BaseData):
         nodes.
         """
         if isinstance(store, EdgeStorage):
-            ends = [self._node_store_dict.get(store._key[at]) for at in (0, 2)]
-            return torch.tensor([[0 if end is None else end.num_nodes or 0] for end in ends])
+            return torch.tensor([[self._num_nodes_at(store, store._key[at])] for at in (0, -1)])
         return store.num_nodes if isinstance(store, NodeStorage) else self.num_nodes
+
+    def _num_nodes_at(self, store: EdgeStorage, node_type: NodeType) -> int:
+        end = self._node_store_dict.get(node_type)
+        num_nodes = None if end is None else end.num_nodes
+        if num_nodes is None and store.num_edges > 0:
+            raise ValueError(
+                f"can't tell by how much to shift the ids of edge type {store._key}, since the number of nodes of type "
+                f"'{node_type}' is unknown: set data['{node_type}'].num_nodes"
+            )
+        return int(num_nodes or 0)
 
     # Sizes -----------------------------------------------------------------------------------------------------------
 
@@ -344,7 +368,8 @@ class HeteroData(BaseData):
     def has_isolated_nodes(self) -> bool:
         """Whether some node has no edge of any type."""
         seen = {
-            key: torch.zeros(store.num_nodes or 0, dtype=torch.bool) for key, store in self._node_store_dict.items()
+            key: torch.zeros(known_num_nodes(store, "whether nodes are isolated"), dtype=torch.bool)
+            for key, store in self._node_store_dict.items()
         }
         for (src, _, dst), store in self._edge_store_dict.items():
             for key, ids in zip((src, dst), store._ends(), strict=True):

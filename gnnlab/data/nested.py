@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import PackedSequence
 
 from gnnlab import sparse
 from gnnlab.sparse import is_sparse
@@ -12,13 +13,15 @@ from gnnlab.sparse import is_sparse
 
 def map_tensors(value: Any, func: Callable[[Any], Any]) -> Any:
     """`value` with `func` applied to every tensor and sparse matrix in it; containers are rebuilt, all else stays as it
-    is.
+    is (PyG hands numbers and arrays to `func` too).
 
-    Values that are none of these but do what is asked, such as packed sequences, are handed to `func` where they have
-    the method `to` (as PyG does).
+    The batch sizes of a packed sequence stay as they are too: torch wants them on the CPU.
     """
     if isinstance(value, Tensor) or is_sparse(value):
         return func(value)
+    if isinstance(value, PackedSequence):
+        order, back = map_tensors((value.sorted_indices, value.unsorted_indices), func)
+        return PackedSequence(map_tensors(value.data, func), value.batch_sizes, order, back)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*(map_tensors(item, func) for item in value))
     if isinstance(value, (list, tuple)):

@@ -5,6 +5,7 @@ that whatever was derived from it can tell whether it is still right.
 """
 
 import copy
+import math
 import warnings
 import weakref
 from collections import namedtuple
@@ -16,14 +17,21 @@ import torch
 from torch import Tensor
 
 from gnnlab.data.nested import compact, map_tensors
-from gnnlab.data.rules import EDGE_COUNT_KEYS, NODE_COUNT_KEYS
-from gnnlab.sparse import is_sparse
+from gnnlab.data.rules import EDGE_COUNT_KEYS, NODE_COUNT_KEYS, Kind, rule_of
+from gnnlab.sparse import is_sparse, sizes
 from gnnlab.typing import EdgeType, NodeType
 from gnnlab.utils import coalesce, contains_isolated_nodes, contains_self_loops, is_undirected
+
+#: What a storage keeps beside its attributes, under names that no private attribute may have.
+_OWN = frozenset({"_mapping", "_version", "_parent", "_key"})
 
 
 class BaseStorage(MutableMapping[str, Any]):
     """A dictionary of attributes that can also be read and written as attributes.
+
+    To set an attribute to `None` removes it, and to remove one that is not set does nothing. Names that start with an
+    underscore are private: they are copied and pickled along, but are no attributes of the graph. Properties such as
+    `num_features` can't be set (in PyG that goes unnoticed), `num_nodes` and `num_edges` can.
 
     Args:
         _mapping: attributes to start with.
@@ -68,8 +76,9 @@ class BaseStorage(MutableMapping[str, Any]):
             self._mapping[key] = value
 
     def __delitem__(self, key: str) -> None:
-        del self._mapping[key]
-        self.__dict__["_version"] += 1
+        if key in self._mapping:  # that of an attribute that is not set does nothing, as in PyG
+            del self._mapping[key]
+            self.__dict__["_version"] += 1
 
     def __contains__(self, key: object) -> bool:
         return key in self._mapping
@@ -86,21 +95,23 @@ class BaseStorage(MutableMapping[str, Any]):
             if descriptor.fset is None:
                 raise AttributeError(f"'{key}' of '{type(self).__name__}' is computed and can't be set")
             descriptor.fset(self, value)
+        elif key in _OWN:
+            raise AttributeError(f"'{key}' is what '{type(self).__name__}' itself needs: choose another name")
         elif key.startswith("_"):
             self.__dict__[key] = value
         else:
             self[key] = value
 
     def __delattr__(self, key: str) -> None:
-        if key in self._mapping:
+        if key in self._mapping or not key.startswith("_"):
             del self[key]
-        elif key in self.__dict__ and key not in ("_mapping", "_version", "_parent", "_key"):
+        elif key in self.__dict__ and key not in _OWN:
             del self.__dict__[key]
         else:
-            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{key}'")
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{key}' to delete")
 
     def keys(self, *args: str) -> Any:
-        """The attribute names; with `args`, those of them that exist."""
+        """The attribute names; with `args`, those of them that exist, in the order of `args`."""
         return self._mapping.keys() if not args else self._chosen(args).keys()
 
     def values(self, *args: str) -> Any:
@@ -112,7 +123,7 @@ class BaseStorage(MutableMapping[str, Any]):
         return self._mapping.items() if not args else self._chosen(args).items()
 
     def _chosen(self, names: tuple[str, ...]) -> dict[str, Any]:
-        return {key: value for key, value in self._mapping.items() if key in names}
+        return {key: self._mapping[key] for key in names if key in self._mapping}
 
     # Copies and pickles ----------------------------------------------------------------------------------------------
 
@@ -207,10 +218,15 @@ class BaseStorage(MutableMapping[str, Any]):
         return self.apply(lambda x: x.detach(), *args)
 
     def requires_grad_(self, *args: str, requires_grad: bool = True) -> Any:
-        """Track gradients of every floating-point tensor, or stop to."""
+        """Track gradients of every floating-point tensor, or stop to; with `args`, of the named attributes.
+
+        Raises:
+            RuntimeError: if a named attribute is a tensor that can't have gradients. (Without names PyG raises for
+                every graph that has edges; here those tensors are left alone.)
+        """
 
         def track(x: Any) -> Any:
-            return x.requires_grad_(requires_grad) if x.is_floating_point() else x
+            return x.requires_grad_(requires_grad) if args or x.is_floating_point() else x
 
         return self.apply(track, *args)
 
@@ -226,35 +242,74 @@ class BaseStorage(MutableMapping[str, Any]):
 
     # What the names say ----------------------------------------------------------------------------------------------
 
+    def _cat_dim(self, key: str, value: Any) -> Any:
+        """Along which dimension `value` of attribute `key` is joined; the graph may say, or else the table does."""
+        parent = self._parent()
+        if parent is not None:
+            return parent.__cat_dim__(key, value, self)
+        kinds: dict[type, Kind] = {NodeStorage: "nodes", EdgeStorage: "edges"}
+        return rule_of(key, value, {}, kinds.get(type(self), "graph")).cat_dim
+
     def _size_of(self, key: str, value: Any) -> int | None:
         """The size of `value` along the dimension in which it is joined, or `None` where that is not one dimension."""
-        parent = self._parent()
-        dim = 0 if parent is None else parent.__cat_dim__(key, value, self)
-        if not isinstance(dim, int) or value.ndim == 0:
+        if not (isinstance(value, (Tensor, np.ndarray)) or is_sparse(value)):
             return None
-        return int(value.shape[dim])
+        dim = self._cat_dim(key, value)
+        shape = sizes(value) if is_sparse(value) else value.shape
+        return int(shape[dim]) if isinstance(dim, int) and len(shape) > 0 else None
 
     def _level_of(self, key: str) -> str:
         """'node', 'edge' or 'graph': what attribute `key` describes (`gnnlab.data.rules`)."""
         value = self[key]
-        parent = self._parent()
-        declared = getattr(parent, "rules", {}).get(key)
+        declared = getattr(self._parent(), "rules", {}).get(key)
         if declared is not None and declared.level is not None:
             return str(declared.level)
-        num_nodes = self.num_nodes if isinstance(self, NodeStorage) else None
-        num_edges = self.num_edges if isinstance(self, EdgeStorage) else None
-        if isinstance(value, (list, tuple)):
-            size: int | None = len(value)
-        elif isinstance(value, (Tensor, np.ndarray)) and not is_sparse(value):
-            size = self._size_of(key, value)
-        else:
-            size = None
-        fits = [
-            level for level, count in (("node", num_nodes), ("edge", num_edges)) if size is not None and size == count
-        ]
-        if len(fits) == 2:
-            return "edge" if "edge" in key or key == "e_id" else "node"
-        return fits[0] if fits else "graph"
+        size = len(value) if isinstance(value, (list, tuple)) else self._size_of(key, value)
+        if size is None:
+            return "graph"
+        of_edges = isinstance(self, EdgeStorage) and size == self.num_edges
+        if of_edges and ("edge" in key or key == "e_id"):
+            return "edge"
+        if isinstance(self, NodeStorage) and size == self.num_nodes:
+            return "node"
+        return "edge" if of_edges else "graph"
+
+    def _take(self, level: str, index: Tensor) -> None:
+        """Cut every attribute of nodes or edges down to the entries `index` (ids or a mask)."""
+        for key in [key for key in self if self._level_of(key) == level]:
+            self[key] = take(self, key, index)
+
+    # Time ------------------------------------------------------------------------------------------------------------
+
+    def is_sorted_by_time(self) -> bool:
+        """Whether `time` never falls."""
+        time = self.get("time")
+        return time is None or bool((time[1:] >= time[:-1]).all())
+
+    def sort_by_time(self) -> Any:
+        """Order the attributes that `time` belongs to, of nodes or of edges, by it (stable)."""
+        if not self.is_sorted_by_time():
+            self._take(self._level_of("time"), torch.argsort(self["time"], stable=True))
+        return self
+
+    def snapshot(self, start_time: float, end_time: float, attr: str = "time") -> Any:
+        """Leave only the nodes, or the edges, whose `attr` lies in [`start_time`, `end_time`], in place.
+
+        Of edges to nodes that are gone a storage knows nothing: cut graphs by their own `snapshot`.
+        """
+        if attr not in self:
+            return self
+        level, time = self._level_of(attr), self[attr]
+        kept = (time >= start_time) & (time <= end_time)
+        counted = f"num_{level}s" in self
+        self._take(level, kept)
+        if counted:
+            self[f"num_{level}s"] = int(kept.sum())
+        return self
+
+    def up_to(self, end_time: float) -> Any:
+        """Leave only the nodes, or the edges, whose `time` is at most `end_time`, in place (see `snapshot`)."""
+        return self.snapshot(-math.inf, end_time)
 
 
 class NodeStorage(BaseStorage):
@@ -280,8 +335,9 @@ class NodeStorage(BaseStorage):
         if found is not None:
             return found
         for key, dim in (("adj", 0), ("adj_t", 1)):
-            if is_sparse(self.get(key)):
-                return int(self[key].size(dim))
+            matrix: Any = self.get(key)
+            if is_sparse(matrix) or (isinstance(matrix, Tensor) and matrix.dim() == 2):
+                return int(matrix.size(dim))
         return self._num_nodes_from_ids()
 
     @num_nodes.setter
@@ -328,19 +384,6 @@ class NodeStorage(BaseStorage):
         """Names of the attributes with one entry a node."""
         return [key for key in self if self.is_node_attr(key)]
 
-    def is_sorted_by_time(self) -> bool:
-        """Whether `time` never falls."""
-        return "time" not in self or bool((self.time[1:] >= self.time[:-1]).all())
-
-    def sort_by_time(self) -> Any:
-        """Order all node attributes by `time` (stable)."""
-        if self.is_sorted_by_time():
-            return self
-        perm = torch.argsort(self.time, stable=True)
-        for key in self.node_attrs():
-            self[key] = take(self, key, perm)
-        return self
-
 
 class EdgeStorage(BaseStorage):
     """Attributes of the edges of one type."""
@@ -374,6 +417,10 @@ class EdgeStorage(BaseStorage):
                 return int(adj.nnz() if hasattr(adj, "nnz") else adj._nnz())
         return 0
 
+    @num_edges.setter
+    def num_edges(self, value: int | None) -> None:
+        self["num_edges"] = value
+
     @property
     def num_edge_features(self) -> int:
         """Columns of `edge_attr` (0 without it)."""
@@ -388,8 +435,8 @@ class EdgeStorage(BaseStorage):
         """The number of source and target nodes as a pair, or one of the two."""
         if self._key is None:
             raise NameError("Unable to infer 'size' without the storage's edge type")
-        parent = self._parent()
-        size = (parent[self._key[0]].num_nodes, parent[self._key[-1]].num_nodes)
+        ends = [self._parent()._node_store_dict.get(self._key[at]) for at in (0, -1)]
+        size = tuple(None if end is None else end.num_nodes for end in ends)
         return size if dim is None else size[dim]
 
     def is_node_attr(self, key: str) -> bool:
@@ -416,18 +463,14 @@ class EdgeStorage(BaseStorage):
         if "edge_index" in self:
             row, col = self.edge_index if sort_by_row else self.edge_index.flip(0)
             by_col = torch.argsort(col, stable=True)
-            self._permute_edges(by_col[torch.argsort(row[by_col], stable=True)])
+            self._take("edge", by_col[torch.argsort(row[by_col], stable=True)])
         return self
-
-    def _permute_edges(self, perm: Tensor) -> None:
-        for key in self.edge_attrs():
-            self[key] = take(self, key, perm)
 
     def is_coalesced(self) -> bool:
         """Whether edges are ordered by source, then target, and none appears twice."""
         for key in ("adj", "adj_t"):
             if is_sparse(self.get(key)):
-                return bool(self[key].is_coalesced())
+                return _is_coalesced(self[key])
         if "edge_index" not in self or self.edge_index.size(1) < 2:
             return True
         (row, col), (row_next, col_next) = self.edge_index[:, :-1], self.edge_index[:, 1:]
@@ -440,7 +483,7 @@ class EdgeStorage(BaseStorage):
         the merged edges.
         """
         for key in ("adj", "adj_t"):
-            if is_sparse(self.get(key)):
+            if is_sparse(self.get(key)) and not _is_coalesced(self[key]):
                 self[key] = self[key].coalesce()
         if "edge_index" not in self or self.is_coalesced():
             return self
@@ -454,17 +497,6 @@ class EdgeStorage(BaseStorage):
             self["edge_index"], self["edge_attr"] = coalesce(self.edge_index, self["edge_attr"], reduce=reduce)
         else:
             self["edge_index"] = coalesce(self.edge_index)
-        return self
-
-    def is_sorted_by_time(self) -> bool:
-        """Whether `time` (or `edge_time`) never falls."""
-        time = self.get("time", self.get("edge_time"))
-        return time is None or bool((time[1:] >= time[:-1]).all())
-
-    def sort_by_time(self) -> Any:
-        """Order all edge attributes by `time` (or `edge_time`), stable."""
-        if not self.is_sorted_by_time():
-            self._permute_edges(torch.argsort(self.get("time", self.get("edge_time")), stable=True))
         return self
 
     def has_isolated_nodes(self) -> bool:
@@ -528,54 +560,60 @@ class GlobalStorage(NodeStorage, EdgeStorage):
         """Whether attribute `key` has one entry a node."""
         return self._level_of(key) == "node"
 
-    def is_sorted_by_time(self) -> bool:
-        """Whether `time` never falls."""
-        return NodeStorage.is_sorted_by_time(self)
-
-    def sort_by_time(self) -> Any:
-        """Order the attributes that `time` belongs to, of nodes or of edges, by it (stable)."""
-        if "time" in self and self.is_edge_attr("time"):
-            return EdgeStorage.sort_by_time(self)
-        return NodeStorage.sort_by_time(self)
-
 
 def take(store: BaseStorage, key: str, index: Tensor) -> Any:
     """The entries `index` (ids or a mask) of attribute `key`, along the dimension in which it is joined."""
     value = store[key]
+    ids = index.nonzero().view(-1) if index.dtype == torch.bool else index
     if isinstance(value, (list, tuple)):
-        ids = index.nonzero().view(-1) if index.dtype == torch.bool else index
         return type(value)(value[i] for i in ids.tolist())
-    parent = store._parent()
-    dim = 0 if parent is None else parent.__cat_dim__(key, value, store)
+    dim = store._cat_dim(key, value)
     if isinstance(value, np.ndarray):
-        return value.compress(index.numpy(), dim) if index.dtype == torch.bool else value.take(index.numpy(), dim)
-    if index.dtype == torch.bool:
-        index = index.nonzero().view(-1)
-    return value.index_select(dim, index.to(value.device))
+        return value.take(ids.cpu().numpy(), dim)
+    if not isinstance(value, Tensor):
+        return value.index_select(dim, ids.to(value.device()))
+    if value.layout in (torch.sparse_csr, torch.sparse_csc):
+        return value.to_sparse_coo().index_select(dim, ids.to(value.device)).to_sparse(layout=value.layout)
+    return value.index_select(dim, ids.to(value.device))
 
 
 def _no_parent() -> None:
     return None
 
 
+def _is_coalesced(matrix: Any) -> bool:
+    compressed = isinstance(matrix, Tensor) and matrix.layout != torch.sparse_coo
+    return compressed or bool(matrix.is_coalesced())
+
+
 def _num_columns(value: Any) -> int:
-    if value is None:
-        return 0
-    if isinstance(value, (list, tuple)):
-        return 1
     if is_sparse(value):
-        return int(value.size(1))
-    ndim = getattr(value, "ndim", 1)
-    return 1 if ndim == 1 else int(value.shape[-1]) if ndim > 1 else 0
+        return sizes(value)[1]
+    if not isinstance(value, (Tensor, np.ndarray)) or value.ndim == 0:
+        return 0
+    return 1 if value.ndim == 1 else int(value.shape[-1])
 
 
 def _first_size(store: BaseStorage, wanted: Callable[[str], bool]) -> int | None:
     for key, value in store.items():
-        if wanted(key) and isinstance(value, (Tensor, np.ndarray)):
+        if wanted(key):
             size = store._size_of(key, value)
             if size is not None:
                 return size
     return None
+
+
+def known_num_nodes(nodes: Any, what: str) -> int:
+    """The number of nodes of a storage or a homogeneous graph.
+
+    Raises:
+        ValueError: if it can't be told; `what` names what it is needed for.
+    """
+    num_nodes = nodes.num_nodes
+    if num_nodes is None:
+        where = "" if nodes._key is None else f" of type '{nodes._key}'"
+        raise ValueError(f"can't tell {what}, since the number of nodes{where} is unknown: set 'num_nodes'")
+    return int(num_nodes)
 
 
 def stored_keys(stores: Iterable[BaseStorage]) -> list[str]:
