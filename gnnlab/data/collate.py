@@ -120,6 +120,13 @@ def increments_by_rules(cls: Any) -> bool:
     return cls.__inc__ in (Data.__inc__, HeteroData.__inc__) and cls.num_nodes in (Data.num_nodes, HeteroData.num_nodes)
 
 
+def blank_storage(key: Any) -> BaseStorage:
+    """Stands for the storage of type `key` in a graph that lacks the type."""
+    blank: BaseStorage = EdgeStorage() if isinstance(key, tuple) else NodeStorage()
+    blank.__dict__["_key"] = key
+    return blank
+
+
 class _StoreJoiner:
     """Joins the storages of one type; the result is in `mapping`, `slices` and `incs`."""
 
@@ -249,7 +256,7 @@ class _StoreJoiner:
 
     def _check_alike(self, name: str, values: list[Any], at: list[int] | None) -> None:
         """Values that are joined as tensors must all be tensors of one dtype and layout."""
-        signs = [_sign(value) for value in values]
+        signs = [sign(value) for value in values]
         other = next((i for i, sign in enumerate(signs) if sign != signs[0]), None)
         if other is not None:
             here, there = (0, other) if at is None else (at[0], at[other])
@@ -271,7 +278,7 @@ class _StoreJoiner:
             return joined, self._slices(counts, at)
         except (RuntimeError, IndexError, TypeError, ValueError, AttributeError):
             self._check_alike(name, values, at)
-            rests = [_rest(value, dim or 0) for value in values]
+            rests = [(value.dim(), _rest(value, dim or 0)) for value in values]
             other = next((i for i, rest in enumerate(rests) if rest != rests[0]), None)
             if other is None:
                 raise
@@ -303,23 +310,15 @@ class _StoreJoiner:
             spread = [nothing] * len(self.stores)
             for i, value in zip(at, values, strict=True):
                 spread[i] = value
-        stores = [self._blank if store is None else store for store in self.stores]
+        stores = [blank_storage(self.key) if store is None else store for store in self.stores]
         steps = [graph.__inc__(name, v, store) for graph, v, store in zip(self.graphs, spread, stores, strict=True)]
         return offsets_of(steps)
-
-    @property
-    def _blank(self) -> BaseStorage:
-        """Stands for the storage of this type in a graph that lacks it."""
-        kind = EdgeStorage if isinstance(self.key, tuple) else NodeStorage
-        blank = kind()
-        blank.__dict__["_key"] = self.key
-        return blank
 
     def _num_nodes(self) -> list[Any]:
         """By graph, the number of nodes: of this node type, or `[2, 1]` of both ends of this edge type."""
         if self._counts is None:
             if isinstance(self.key, tuple):
-                stores = [self._blank if store is None else store for store in self.stores]
+                stores = [blank_storage(self.key) if store is None else store for store in self.stores]
                 self._counts = [g._num_nodes_around(s) for g, s in zip(self.graphs, stores, strict=True)]
             elif self.key is None and isinstance(self.graphs[0], HeteroData):
                 self._counts = [graph.num_nodes for graph in self.graphs]
@@ -409,7 +408,7 @@ def _numbers(values: list[Any], what: str) -> Tensor:
     """`[n]`. Python numbers as a tensor: bool, int64, or the default floating-point dtype."""
     try:
         return torch.tensor(values)
-    except (RuntimeError, OverflowError) as error:
+    except (RuntimeError, ValueError, OverflowError) as error:
         raise OverflowError(f"{what} holds a number that no tensor can: {error}") from error
 
 
@@ -442,15 +441,17 @@ def _are_rows_of_tensors(values: list[Any]) -> bool:
     if any(type(value) is not type(values[0]) or hasattr(value, "_fields") for value in values):
         return False
     return all(
-        len({_sign(item) for item in row}) == 1 and (isinstance(row[0], Tensor) or sparse.is_sparse(row[0]))
+        len({sign(item) for item in row}) == 1 and (isinstance(row[0], Tensor) or sparse.is_sparse(row[0]))
         for row in zip(*values, strict=True)
     )
 
 
-def _sign(value: Any) -> str:
+def sign(value: Any) -> str:
+    """What values must have in common to be joined, in words."""
     if isinstance(value, Tensor):
         layout = "" if value.layout == torch.strided else f" ({str(value.layout).removeprefix('torch.')})"
-        return f"a tensor of {str(value.dtype).removeprefix('torch.')}{layout}"
+        device = "" if value.device.type == "cpu" else f" on {value.device}"
+        return f"a tensor of {str(value.dtype).removeprefix('torch.')}{layout}{device}"
     if sparse.is_sparse(value):
         return f"a {type(value).__module__.split('.')[0]} {type(value).__name__} of {value.dtype()}"
     return f"a {type(value).__name__}"

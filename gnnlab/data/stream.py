@@ -1,15 +1,28 @@
 """Joining a stream of graphs: the growing result is held, and the graphs of about one MiB, never all of them."""
 
-from collections.abc import Callable, Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from gnnlab import sparse
-from gnnlab.data.collate import PRESENT, collate, new_graph, offsets_of, place, shift
+from gnnlab.data.collate import (
+    PRESENT,
+    blank_storage,
+    collate,
+    increments_by_rules,
+    new_graph,
+    offsets_of,
+    place,
+    shift,
+    sign,
+)
 from gnnlab.data.separate import Separator
 from gnnlab.files import Growing
 
@@ -17,8 +30,8 @@ from gnnlab.files import Growing
 CHUNK_BYTES = 1 << 20
 _CHUNK_GRAPHS = 4096
 
-#: About what the Python objects of a graph take beside its values.
-_OBJECTS = 2048
+#: About what the Python objects of a graph, and of each of its values, take beside the data.
+_GRAPH, _VALUE = 1024, 512
 
 #: From an attribute's value to the dimension along which it is joined.
 DimOf = Callable[[Any], Any]
@@ -28,7 +41,8 @@ def collate_stream(graphs: Iterable[Any], increment: bool = False) -> tuple[Any,
     """Join the graphs of any iterable into one, as `collate(..., add_batch=False)` joins those of a list.
 
     Memory peaks at the result, an eighth of it as room to grow, and one MiB of graphs or the largest single graph.
-    (Sparse matrices are the exception: their pieces are joined at the end, so that they are held twice for a moment.)
+    (Sparse matrices and tensors on a device are the exception: their pieces are joined at the end, so that they are
+    held twice for a moment.)
 
     Returns:
         The joined graph and its slices. A stream of one graph gives that graph and `None`.
@@ -44,12 +58,13 @@ def collate_stream(graphs: Iterable[Any], increment: bool = False) -> tuple[Any,
             stream.single = chunk[0]
         else:
             stream.append(chunk)
-        chunk.clear()
     if stream.single is not None:
         return stream.single, None
     if stream.length == 0:
         raise ValueError("data_list must hold at least one graph, found none")
     joined, slices = stream.finish()
+    if not count_graphs(slices):
+        raise ValueError("graphs without any attribute can't be joined, since nothing would tell how many they are")
     return incremented(joined, slices) if increment else joined, slices
 
 
@@ -69,11 +84,19 @@ def _chunks(graphs: Iterator[Any]) -> Iterator[list[Any]]:
 
 
 def _rough_bytes(graph: Any) -> int:
-    return _OBJECTS + sum(
-        value.numel() * value.element_size() if isinstance(value, Tensor) and value.layout == torch.strided else 64
-        for store in getattr(graph, "stores", [])
-        for value in store.values()
-    )
+    return _GRAPH + sum(_value_bytes(value) for store in getattr(graph, "stores", []) for value in store.values())
+
+
+def _value_bytes(value: Any) -> int:
+    if sparse.is_sparse(value):
+        return sum(_VALUE + part.nbytes for part in sparse.to_parts(value)[1].values())
+    if isinstance(value, (Tensor, np.ndarray)):
+        return _VALUE + value.nbytes
+    if isinstance(value, Mapping):
+        return _VALUE + sum(map(_value_bytes, value.values()))
+    if isinstance(value, (list, tuple)):
+        return _VALUE + sum(map(_value_bytes, value))
+    return sys.getsizeof(value)
 
 
 class _Stream:
@@ -86,6 +109,7 @@ class _Stream:
         self.columns: dict[Any, dict[str, _Column]] = {}
 
     def append(self, graphs: list[Any]) -> None:
+        """Join `graphs`, and let go of them: the list is empty afterwards."""
         self.single = None
         cls = type(graphs[0])
         if self.cls is not None and cls is not self.cls:
@@ -98,6 +122,8 @@ class _Stream:
         except (ValueError, TypeError) as error:
             error.add_note(f"Graphs are counted from graph {self.length} of the stream.")
             raise
+        count = len(graphs)
+        graphs.clear()
         for store in block.stores:
             columns = self.columns.setdefault(store._key, {})
             part = slices if store._key is None else slices[store._key]
@@ -106,8 +132,9 @@ class _Stream:
                 if name not in columns:
                     columns[name] = _Column(place(store._key, name))
                 dim_of = partial(_dim_of, block, name, store)
-                columns[name].append(value, part[name], present.get(name), dim_of, self.length)
-        self.length += len(graphs)
+                has = present.get(name, torch.ones(count, dtype=torch.bool))
+                columns[name].append(value, part[name], has, dim_of, self.length)
+        self.length += count
 
     def finish(self) -> tuple[Any, dict[Any, Any]]:
         mappings: dict[Any, dict[str, Any]] = {}
@@ -140,7 +167,7 @@ class _Column:
         self.joint: Any = None
         self.present = Growing(torch.bool)
 
-    def append(self, value: Any, slices: Any, present: Tensor | None, dim: DimOf, at: int) -> None:
+    def append(self, value: Any, slices: Any, present: Tensor, dim: DimOf, at: int) -> None:
         if self.joint is None:
             self.joint = _joint(value, slices, dim)
         if at > self.seen:
@@ -149,7 +176,7 @@ class _Column:
             self.joint.append(value, slices)
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
             raise ValueError(f"{self.where} does not fit the graphs before, from graph {at} on: {error}") from error
-        self.present.append(torch.ones(_length(slices), dtype=torch.bool) if present is None else present)
+        self.present.append(present)
 
     @property
     def seen(self) -> int:
@@ -163,7 +190,10 @@ class _Column:
         if total > self.seen:
             self._skip(total - self.seen)
         present = self.present.finish()
-        value, slices = self.joint.finish()
+        try:
+            value, slices = self.joint.finish()
+        except ValueError as error:
+            raise ValueError(f"{self.where} can't be joined: {error}") from error
         return value, slices, None if bool(present.all()) else present
 
 
@@ -173,96 +203,101 @@ def _joint(value: Any, slices: Any, dim: DimOf) -> Any:
         return _JointDict({key: _joint(value[key], slices[key], dim) for key in value})
     if isinstance(slices, list):
         return _JointRow(type(value), [_joint(part, ends, dim) for part, ends in zip(value, slices, strict=True)])
-    if sparse.is_sparse(value):
-        return _JointSparse(slices, dim(value))
+    if sparse.is_sparse(value) or (isinstance(value, Tensor) and value.device.type != "cpu"):
+        return _JointPieces(value, slices, dim(value))
     if isinstance(value, Tensor):
         return _JointTensor(value, slices, dim(value) or 0)
-    return _JointCount(slices) if isinstance(value, int) else _JointValues(slices)
+    return _JointCount(value, slices) if isinstance(value, int) else _JointValues(value, slices)
 
 
-class _Slices:
-    """Slices of a growing attribute."""
+class _Joint:
+    """What was joined of one plain attribute, with its slices; `value` and `slices` are the first portion's."""
 
-    def __init__(self, slices: Tensor) -> None:
+    def __init__(self, value: Any, slices: Tensor) -> None:
+        self.sign = sign(value)
         self.sizes = Growing(torch.long, tuple(slices.shape[1:]))
         self.sizes.append(slices[:1] * 0)
 
-    def append(self, slices: Tensor) -> None:
+    def append(self, value: Any, slices: Tensor) -> None:
+        if not isinstance(slices, Tensor):
+            raise TypeError(f"it was {self.sign} and is nested")
+        if sign(value) != self.sign:
+            raise TypeError(f"it was {self.sign} and is {sign(value)}")
+        self.extend(value)
         self.sizes.append(slices.diff(dim=0))
+
+    def extend(self, value: Any) -> None:
+        raise NotImplementedError
 
     def skip(self, count: int) -> None:
         self.sizes.append(torch.zeros((count, *self.sizes.shape[1:]), dtype=torch.long))
 
-    def finish(self) -> Tensor:
+    def finish(self) -> tuple[Any, Tensor]:
         sizes = self.sizes.finish()
-        return torch.cumsum(sizes, 0, out=sizes)
+        return self.joined(), torch.cumsum(sizes, 0, out=sizes)
+
+    def joined(self) -> Any:
+        raise NotImplementedError
 
 
-class _JointTensor(_Slices):
+class _JointTensor(_Joint):
     def __init__(self, value: Tensor, slices: Tensor, dim: int) -> None:
-        super().__init__(slices)
-        self.dim = dim % value.dim()
-        self.dtype = value.dtype
-        self.grown = Growing(
-            value.dtype,
-            [size for axis, size in enumerate(value.shape) if axis != self.dim],
-            self.dim,
-        )
+        super().__init__(value, slices)
+        dim = dim % value.dim()
+        self.grown = Growing(value.dtype, [size for axis, size in enumerate(value.shape) if axis != dim], dim)
         self.requires_grad = False
 
-    def append(self, value: Tensor, slices: Tensor) -> None:  # type: ignore[override]
-        if value.dtype != self.dtype:
-            raise TypeError(f"it was of {self.dtype} and is of {value.dtype}")
+    def extend(self, value: Tensor) -> None:
         self.grown.append(value.detach())
         self.requires_grad |= value.requires_grad
-        super().append(slices)
 
-    def finish(self) -> tuple[Tensor, Tensor]:  # type: ignore[override]
-        return self.grown.finish().requires_grad_(self.requires_grad), super().finish()
+    def joined(self) -> Tensor:
+        return self.grown.finish().requires_grad_(self.requires_grad)
 
 
-class _JointSparse(_Slices):
-    def __init__(self, slices: Tensor, dim: Any) -> None:
-        super().__init__(slices)
+class _JointPieces(_Joint):
+    """Sparse matrices, and tensors on a device, which can't grow."""
+
+    def __init__(self, value: Any, slices: Tensor, dim: Any) -> None:
+        super().__init__(value, slices)
         self.dim = dim
         self.pieces: list[Any] = []
 
-    def append(self, value: Any, slices: Tensor) -> None:  # type: ignore[override]
-        if self.pieces and type(value) is not type(self.pieces[0]):
-            raise TypeError(f"it was a {type(self.pieces[0]).__name__} and is a {type(value).__name__}")
+    def extend(self, value: Any) -> None:
         self.pieces.append(value)
-        super().append(slices)
 
-    def finish(self) -> tuple[Any, Tensor]:  # type: ignore[override]
-        return sparse.cat(self.pieces, self.dim), super().finish()
+    def joined(self) -> Any:
+        if sparse.is_sparse(self.pieces[0]):
+            return sparse.cat(self.pieces, self.dim)
+        try:
+            joined = torch.cat(self.pieces, self.dim or 0)
+        except RuntimeError as error:
+            raise ValueError(str(error)) from error
+        return joined.detach().requires_grad_(joined.requires_grad)
 
 
-class _JointValues(_Slices):
-    def __init__(self, slices: Tensor) -> None:
-        super().__init__(slices)
+class _JointValues(_Joint):
+    def __init__(self, value: list[Any], slices: Tensor) -> None:
+        super().__init__(value, slices)
         self.values: list[Any] = []
 
-    def append(self, value: Any, slices: Tensor) -> None:  # type: ignore[override]
-        if not isinstance(value, list):
-            raise TypeError(f"it was of plain values and is a {type(value).__name__}")
+    def extend(self, value: list[Any]) -> None:
         self.values.extend(value)
-        super().append(slices)
 
-    def finish(self) -> tuple[list[Any], Tensor]:  # type: ignore[override]
-        return self.values, super().finish()
+    def joined(self) -> list[Any]:
+        return self.values
 
 
-class _JointCount(_Slices):
-    def __init__(self, slices: Tensor) -> None:
-        super().__init__(slices)
+class _JointCount(_Joint):
+    def __init__(self, value: int, slices: Tensor) -> None:
+        super().__init__(value, slices)
         self.total = 0
 
-    def append(self, value: int, slices: Tensor) -> None:  # type: ignore[override]
+    def extend(self, value: int) -> None:
         self.total += value
-        super().append(slices)
 
-    def finish(self) -> tuple[int, Tensor]:  # type: ignore[override]
-        return self.total, super().finish()
+    def joined(self) -> int:
+        return self.total
 
 
 class _JointDict:
@@ -303,42 +338,84 @@ class _JointRow:
         return self.kind(value for value, _ in done), [slices for _, slices in done]
 
 
-def _length(slices: Any) -> int:
-    """The number of graphs that slices speak of."""
-    while not isinstance(slices, Tensor):
-        slices = next(iter(slices.values() if isinstance(slices, dict) else slices))
-    return slices.size(0) - 1
+@dataclass
+class _Leaf:
+    """A tensor of the joined graph, in attribute `name` of a storage or within it, and every graph's step."""
+
+    store: Any
+    name: str
+    path: tuple[Any, ...]
+    key: str
+    value: Tensor
+    slices: Tensor
+    steps: list[Any] = field(default_factory=list)
 
 
 def incremented(joined: Any, slices: dict[Any, Any]) -> Any:
-    """`joined` with the values of each graph shifted past the graphs before, as a batch's are."""
+    """`joined` with the values of each graph shifted past the graphs before, as a batch's are.
+
+    Graphs without an attribute move those after them all the same, by their nodes.
+    """
     separator = Separator(type(joined), joined, slices)
-    length = count_graphs(slices)
-    for store in joined.stores:
-        part = slices if store._key is None else slices[store._key]
-        for name, value in list(store.items()):
-            if not isinstance(value, Tensor) or sparse.is_sparse(value):
-                continue
-            steps = []
-            for i in range(length):
-                graph = separator.get(i)
-                own = graph.stores[0] if store._key is None else graph[store._key]
-                steps.append(graph.__inc__(name, own[name], own) if name in own else 0)
-            offsets = offsets_of(steps)
-            if offsets is not None:
-                dim = joined.__cat_dim__(name, value, store) or 0
-                store[name] = shift(value, part[name], offsets, dim, place(store._key, name))
+    leaves = [
+        _Leaf(store, name, *leaf)
+        for store in joined.stores
+        for name, value in store.items()
+        for leaf in _leaves(name, value, (slices if store._key is None else slices[store._key])[name])
+    ]
+    if increments_by_rules(type(joined)):
+        leaves = [leaf for leaf in leaves if joined._rule(leaf.key, leaf.value, leaf.store).inc is not None]
+    for i in range(count_graphs(slices) if leaves else 0):
+        graph = separator.get(i)
+        stores = {store._key: store for store in graph.stores}
+        for leaf in leaves:
+            key = leaf.store._key
+            own = stores[key] if key in stores else blank_storage(key)
+            value = _at(own[leaf.name], leaf.path) if leaf.name in own else leaf.value[:0]
+            leaf.steps.append(graph.__inc__(leaf.key, value, own))
+    for leaf in leaves:
+        offsets = offsets_of(leaf.steps)
+        if offsets is not None:
+            dim = joined.__cat_dim__(leaf.key, leaf.value, leaf.store) or 0
+            shifted = shift(leaf.value, leaf.slices, offsets, dim, place(leaf.store._key, leaf.name))
+            leaf.store[leaf.name] = _replaced(leaf.store[leaf.name], leaf.path, shifted)
     return joined
+
+
+def _leaves(key: str, value: Any, slices: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Path, name, value and slices of every dense tensor in the joined `value`."""
+    if isinstance(value, dict):
+        for name in value:
+            yield from _leaves(str(name), value[name], slices[name], (*path, name))
+    elif isinstance(slices, list):
+        for at, ends in enumerate(slices):
+            yield from _leaves(key, value[at], ends, (*path, at))
+    elif isinstance(value, Tensor) and not sparse.is_sparse(value):
+        yield path, key, value, slices
+
+
+def _at(value: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        value = value[key]
+    return value
+
+
+def _replaced(value: Any, path: tuple[Any, ...], new: Tensor) -> Any:
+    """`value` with the tensor at `path` replaced."""
+    if not path:
+        return new
+    key, *rest = path
+    if isinstance(value, dict):
+        return {**value, key: _replaced(value[key], tuple(rest), new)}
+    return type(value)(_replaced(x, tuple(rest), new) if at == key else x for at, x in enumerate(value))
 
 
 def count_graphs(slices: dict[Any, Any]) -> int:
     """The number of graphs that the slices of a joined graph speak of."""
     for key, part in slices.items():
-        if key != PRESENT and (not isinstance(part, (dict, list)) or part):
-            if isinstance(part, dict):
-                count = count_graphs(part)
-                if count:
-                    return count
-            else:
-                return _length(part)
+        while isinstance(part, list):
+            part = part[0]
+        count = 0 if key == PRESENT else count_graphs(part) if isinstance(part, dict) else part.size(0) - 1
+        if count:
+            return count
     return 0
