@@ -136,10 +136,12 @@ class _Part:
         self.key = store._key
         self.is_edge = isinstance(store, EdgeStorage) and not isinstance(store, NodeStorage)
         self.is_node = isinstance(store, NodeStorage)
-        self.present = {name: mask.numpy() for name, mask in slices.get(PRESENT, {}).items()}
+        self.present = {name: mask.numpy().copy() for name, mask in slices.get(PRESENT, {}).items()}
         names = [name for name in store if name in slices]
         shared: list[Tensor] = []
         self.columns = {name: _column(data, store, name, store[name], slices[name], shared) for name in names}
+        if any(known.size(0) != length + 1 or bool((known.diff() < 0).any()) for known in shared):
+            raise BlockRefused(f"the slices do not cut the block into {length} graphs")
         always = any(name not in self.present for name in names)
         self.held = None if always or not names else np.logical_or.reduce([self.present[name] for name in names])
         self._node_slices = self._find_node_slices(data, store) if self.is_node else None
@@ -219,9 +221,12 @@ def _column(data: Any, store: Any, name: str, value: Any, slices: Any, shared: l
         shared.append(known)
     if isinstance(value, int):  # num_nodes
         return _Count(known.numpy())
+    rule = data._rule(name, value, store)
+    size = _size(value, rule.cat_dim or 0) if isinstance(value, Tensor) else len(value)
+    if int(known[0]) < 0 or int(known[-1]) > size:
+        raise BlockRefused(f"{place(store._key, name)} does not fit its slices")
     if not isinstance(value, Tensor):
         return _Values(value, known.numpy())
-    rule = data._rule(name, value, store)
     if rule.inc == "max":
         raise BlockRefused(f"{place(store._key, name)} is shifted by its largest value")
     is_edge = isinstance(store, EdgeStorage) and not isinstance(store, NodeStorage)
@@ -259,6 +264,8 @@ class _Dense:
     def gather(self, pick: _Pick) -> tuple[Tensor, Tensor, Tensor | None]:
         starts, ends = pick.bounds(self.slices)
         slices = torch.from_numpy(ends)
+        if _size(self.value, self.dim) < self.slices[-1]:
+            raise BlockRefused(f"{self.where} does not fit its slices any more")
         words = _as_words(self.value, self.rows, self.step)
         out = self._gather(words, starts, ends)
         incs = pick.offsets(self.key, self.is_edge) if self.shifted else None
@@ -288,6 +295,10 @@ class _Dense:
 
         steps = incs.squeeze(-1).T if self.is_edge else incs.expand(self.rows, -1)
         shift_parts(out.view(self.rows, -1).numpy(), ends, steps.numpy())
+
+
+def _size(value: Tensor, dim: int) -> int:
+    return value.size(dim) if value.dim() > 0 else 0
 
 
 def _as_words(value: Tensor, rows: int, step: int) -> Any:

@@ -106,7 +106,7 @@ def _store_readers(
     for name, value in store._mapping.items():
         if name in slice_dict:
             incs = None if inc_dict is None else inc_dict.get(name)
-            mask = memoryview(present[name].numpy()) if name in present else None
+            mask = _bounds(present[name]) if name in present else None
             readers.append((name, reader(joined, store, name, value, slice_dict[name], incs), mask))
     return readers
 
@@ -145,8 +145,8 @@ def reader(joined: Any, store: Any, name: str, value: Any, slices: Any, incs: An
 
 
 def _bounds(slices: Tensor) -> Any:
-    """`slices` to read single numbers from, fast; a copy, since torch moves the memory of a tensor that it sends to
-    another process.
+    """Slices, or a mask, to read single entries from, fast; a copy, since torch moves the memory of a tensor that it
+    sends to another process.
     """
     return memoryview(slices.numpy().copy())  # type: ignore[arg-type]
 

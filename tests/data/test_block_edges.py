@@ -27,7 +27,7 @@ def assert_both_ways_agree(dataset, index, **kwargs):
     return fast
 
 
-# What the block's tensors are like --------------------------------------------------------------------------------
+# What the block's tensors are like -----------------------------------------------------------------------------
 
 
 def test_a_block_that_was_moved_into_shared_memory_is_read_where_it_is_now():
@@ -61,7 +61,7 @@ def test_a_block_that_is_told_to_track_gradients_later_on():
     assert dataset._data.x.grad.sum(dim=1).tolist() == [2.0] * 2 + [0.0] * 3 + [2.0] * 4
 
 
-# What names mean --------------------------------------------------------------------------------------------------
+# What names mean -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("value", [3, "three", torch.tensor([1, 2])])
@@ -93,3 +93,54 @@ def test_a_class_that_counts_nodes_its_own_way_is_shifted_by_its_own_count():
     batch = assert_both_ways_agree(dataset, [0, 1, 2])
     assert batch.edge_index.tolist() == [[0, 10, 20], [1, 12, 23]]
     assert batch[2].edge_index.tolist() == [[0], [3]]
+
+
+# Blocks that were edited --------------------------------------------------------------------------------------------
+
+
+def make_edited():
+    dataset = Held([Data(x=torch.full((n, 2), float(n)), y=n) for n in (2, 3, 4)])
+    dataset.batch([0])
+    return dataset
+
+
+def shorten(dataset):
+    dataset._data.x = dataset._data.x[:4]
+
+
+def shorten_in_place(dataset):
+    dataset._data.x.resize_(4, 2)
+
+
+def lengthen_slices(dataset):
+    dataset.slices = {**dataset.slices, "x": torch.tensor([0, 2, 5, 10_000])}
+
+
+def turn_slices_round(dataset):
+    dataset.slices = {**dataset.slices, "x": torch.tensor([9, 5, 2, 0])}
+
+
+def start_before_the_beginning(dataset):
+    dataset.slices = {**dataset.slices, "x": torch.tensor([0, 2, -9000, 9])}
+
+
+def drop_dimensions(dataset):
+    dataset._data.x = torch.tensor(1.0)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [shorten, shorten_in_place, lengthen_slices, turn_slices_round, start_before_the_beginning, drop_dimensions],
+)
+def test_nothing_is_read_beyond_the_block(edit):
+    dataset = make_edited()
+    edit(dataset)
+    with pytest.raises((IndexError, RuntimeError)):
+        dataset.batch([0, 1, 2])
+
+
+def test_graphs_that_a_shortened_block_still_holds_can_be_read():
+    dataset = make_edited()
+    shorten(dataset)
+    assert dataset.batch_path() == "graph by graph: attribute 'x' does not fit its slices"
+    assert dataset.batch([0, 0]).x.tolist() == [[2.0, 2.0]] * 4
