@@ -339,7 +339,15 @@ def cumulative(counts: Sequence[int]) -> Tensor:
 
 def owners(slices: Tensor) -> Tensor:
     """`[slices[-1]]` int64. For every entry, the graph it belongs to."""
-    return torch.repeat_interleave(slices.diff())
+    return spread(torch.arange(slices.numel() - 1), slices)
+
+
+def spread(rows: Tensor, slices: Tensor) -> Tensor:
+    """`[slices[-1], *]`. For every entry, the row of the graph it belongs to.
+
+    NumPy repeats in one thread; torch's threads wait for each other, for milliseconds where the cores are busy.
+    """
+    return torch.from_numpy(np.repeat(rows.cpu().numpy(), np.diff(slices.numpy()), axis=0))
 
 
 def label_parts(mapping: dict[str, Any], batch: str, pointer: str, slices: Any) -> None:
@@ -367,21 +375,18 @@ def shift(value: Tensor, slices: Tensor, incs: Tensor, dim: int, what: str, sign
     """
     if value.dtype == torch.bool:
         return value
-    incs = incs.to(value.device)
     dim = dim % value.dim()
     if incs.dim() > 1 and (incs.dim() - 1 != value.dim() or incs.size(dim + 1) != 1):
         added = torch.cat(
             [
-                incs[i].expand(value.narrow(dim, begin, end - begin).shape)
+                incs[i].to(value.device).expand(value.narrow(dim, begin, end - begin).shape)
                 for i, (begin, end) in enumerate(_bounds(slices))
             ],
             dim=dim,
         )
     else:
         rows = incs.select(dim + 1, 0) if incs.dim() > 1 else incs
-        sizes = slices.diff().to(value.device)
-        added = rows.repeat_interleave(sizes, dim=0, output_size=value.size(dim))
-        added = added.movedim(0, -1 if incs.dim() == 1 else dim)
+        added = spread(rows, slices).to(value.device).movedim(0, -1 if incs.dim() == 1 else dim)
         if incs.dim() == 1:
             added = added.view([-1 if axis == dim else 1 for axis in range(value.dim())])
     if (
