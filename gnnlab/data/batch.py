@@ -4,13 +4,11 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor
 
 from gnnlab.data.collate import collate
 from gnnlab.data.data import BaseData, Data
-from gnnlab.data.positions import positions
+from gnnlab.data.positions import is_scalar, positions
 from gnnlab.data.separate import Separator
 
 
@@ -47,6 +45,9 @@ class Batch(BaseData):
     ) -> Any:
         """Join graphs into a batch.
 
+        Batches can be joined too. `batch` then counts on through the graphs in all of them (and there is no `ptr`),
+        while `num_graphs` and taking apart are about the batches, which come out as the graphs that they are.
+
         Args:
             data_list: the graphs, all of one class.
             follow_batch: attributes `key` for which `key_batch` and `key_ptr` are added too.
@@ -58,7 +59,9 @@ class Batch(BaseData):
         """
         graphs = list(data_list)
         kind = batch_class(type(graphs[0])) if graphs and isinstance(graphs[0], BaseData) else cls
-        batch, slices, incs = collate(kind, graphs, True, True, follow_batch, exclude_keys)
+        again = bool(graphs) and isinstance(graphs[0], Batch)
+        excluded = [*(exclude_keys or ()), "ptr"] if again else exclude_keys
+        batch, slices, incs = collate(kind, graphs, True, not again, follow_batch, excluded)
         return finish_batch(batch, len(graphs), slices, incs)
 
     def get_example(self, idx: int) -> Any:
@@ -92,7 +95,7 @@ class Batch(BaseData):
         return Separator(graph_class(type(self)), self, slices, self._inc_dict)
 
     def __getitem__(self, idx: Any) -> Any:
-        if isinstance(idx, (int, np.integer)) or (isinstance(idx, (Tensor, np.ndarray)) and idx.ndim == 0):
+        if is_scalar(idx):
             return self.get_example(int(idx))
         if isinstance(idx, str) or (isinstance(idx, tuple) and idx and isinstance(idx[0], str)):
             return super().__getitem__(idx)  # type: ignore[misc]

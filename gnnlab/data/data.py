@@ -1,9 +1,11 @@
 """`Data`: one homogeneous graph, and what it shares with every other kind of graph (`BaseData`)."""
 
 import copy
+import inspect
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any, ClassVar, Self
 
 import torch
@@ -21,7 +23,8 @@ class BaseData(ABC):
     share.
 
     Subclasses may declare by name how an attribute is joined, shifted and levelled in `rules`
-    (`gnnlab.data.rules.Rule`).
+    (`gnnlab.data.rules.Rule`). Their constructors may take any arguments: graphs that come out of batches, datasets and
+    copies get their attributes directly.
     """
 
     rules: ClassVar[Mapping[str, Rule]] = {}
@@ -325,6 +328,16 @@ class BaseData(ABC):
         return any(store.is_cuda() for store in self.stores)
 
 
+@cache
+def needs_no_arguments(cls: type) -> bool:
+    """Whether the constructor of `cls` can be called without arguments."""
+    try:
+        inspect.signature(cls.__init__).bind(None)  # type: ignore[misc]
+    except TypeError:
+        return False
+    return True
+
+
 def stored(key: str, doc: str) -> Any:
     """A property that reads and writes attribute `key` of the storage and reads `None` where it is not set."""
 
@@ -386,9 +399,16 @@ class Data(BaseData):
 
     @classmethod
     def _from_mapping(cls, mapping: dict[str, Any]) -> Self:
-        """A graph around `mapping` itself, which must hold no `None`; the quick way in."""
-        out = cls.__new__(cls) if cls.__init__ is Data.__init__ else cls()
-        out.__dict__["_store"] = GlobalStorage._of(mapping, out)
+        """A graph around `mapping` itself, which must hold no `None`; the quick way in.
+
+        A subclass's constructor is called where it needs no arguments, for the private attributes that it may set.
+        """
+        if cls.__init__ is not Data.__init__ and needs_no_arguments(cls):
+            out = cls()
+            out._store.__dict__["_mapping"] = mapping
+        else:
+            out = cls.__new__(cls)
+            out.__dict__["_store"] = GlobalStorage._of(mapping, out)
         return out
 
     def __copy__(self) -> Self:

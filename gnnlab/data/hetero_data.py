@@ -1,5 +1,6 @@
 """`HeteroData`: one graph with several types of nodes and edges."""
 
+import copy
 import warnings
 from collections import namedtuple
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,7 +9,8 @@ from typing import Any, Self
 import torch
 
 from gnnlab.data import homogeneous, subgraphs, validation
-from gnnlab.data.data import BaseData
+from gnnlab.data.data import BaseData, needs_no_arguments
+from gnnlab.data.nested import compact
 from gnnlab.data.rules import Rule, increment_of, rule_of
 from gnnlab.data.storage import BaseStorage, EdgeStorage, NodeStorage, known_num_nodes
 from gnnlab.typing import EdgeType, Metadata, NodeType
@@ -72,10 +74,16 @@ class HeteroData(BaseData):
     @classmethod
     def _from_stores(cls, mappings: Mapping[Any, dict[str, Any]]) -> Self:
         """A graph around the dictionaries themselves, keyed by `None` (the graph's own), node type or edge type."""
-        out = cls()
+        if needs_no_arguments(cls):
+            out = cls()
+            out._node_store_dict.clear()
+            out._edge_store_dict.clear()
+        else:
+            out = cls.__new__(cls)
+            HeteroData.__init__(out)
         for key, mapping in mappings.items():
             if key is None:
-                out.__dict__["_global_store"] = BaseStorage._of(mapping, out)
+                out._global_store.__dict__["_mapping"] = mapping
             elif isinstance(key, tuple):
                 out._edge_store_dict[key] = EdgeStorage._of(mapping, out, key)
             else:
@@ -88,6 +96,16 @@ class HeteroData(BaseData):
         for edge_type in data.edge_types:
             self.get_edge_store(*edge_type)
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        mappings = compact({id(store): store._mapping for store in self.stores})  # all at once: shared tensors stay one
+
+        def small(store: Any) -> Any:
+            out = copy.copy(store)
+            out.__dict__["_mapping"] = mappings[id(store)]
+            return out
+
+        return self._map_stores(small).__dict__
 
     # Storages --------------------------------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """Walking through nested values: dicts, lists and tuples with tensors in them."""
 
+import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -34,21 +35,46 @@ def map_tensors(value: Any, func: Callable[[Any], Any]) -> Any:
 def compact(value: Any) -> Any:
     """`value` with every tensor that is a view of a larger storage replaced by a copy of its own bytes.
 
-    Pickling and deep-copying a tensor take its whole storage along; after `compact` that is no more than what is used.
-    A tensor that appears twice stays one tensor.
+    Pickling a tensor takes its whole storage along; after `compact` that is no more than what is used. A tensor that
+    appears twice stays one tensor.
     """
-    copies: dict[int, Tensor] = {}
+    copies: dict[int, Any] = {}
 
     def own(x: Any) -> Any:
-        if is_sparse(x):
-            return sparse.compact(x)
-        if x.device.type == "meta":
-            return x
-        if x.untyped_storage().nbytes() <= x.numel() * x.element_size():
-            return x
         if id(x) not in copies:
-            copy = x.detach().clone(memory_format=torch.contiguous_format)
-            copies[id(x)] = copy.requires_grad_(x.requires_grad)
+            copies[id(x)] = _own_bytes(x)
         return copies[id(x)]
 
     return map_tensors(value, own)
+
+
+def deep_copy(value: Any, memo: dict[int, Any]) -> Any:
+    """`copy.deepcopy` of `value` that copies no more of a tensor than its own bytes, and sparse ones of every layout.
+
+    What is one tensor stays one, also in all else that is copied with the same `memo`.
+    """
+
+    def own(x: Any) -> Any:
+        if id(x) not in memo:
+            small = _own_bytes(x)
+            if isinstance(x, Tensor) and x.layout != torch.strided:  # torch can't deep-copy all of these
+                small = small.detach().clone().requires_grad_(x.requires_grad)
+            elif small is x or is_sparse(x):
+                small = copy.deepcopy(small, memo)
+            memo[id(x)] = small
+            memo.setdefault(id(memo), []).append(x)  # kept alive as long as its id stands for it
+        return memo[id(x)]
+
+    map_tensors(value, own)
+    return copy.deepcopy(value, memo)
+
+
+def _own_bytes(x: Any) -> Any:
+    """`x`, or a copy of it where it is a view of a larger storage."""
+    if isinstance(x, Tensor) and (x.device.type == "meta" or x.layout in (torch.sparse_bsr, torch.sparse_bsc)):
+        return x
+    if is_sparse(x):
+        return sparse.compact(x)
+    if x.untyped_storage().nbytes() <= x.numel() * x.element_size():
+        return x
+    return x.detach().clone(memory_format=torch.contiguous_format).requires_grad_(x.requires_grad)

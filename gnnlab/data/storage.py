@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gnnlab.data.nested import compact, map_tensors
+from gnnlab.data.nested import compact, deep_copy, map_tensors
 from gnnlab.data.rules import EDGE_COUNT_KEYS, NODE_COUNT_KEYS, Kind, rule_of
 from gnnlab.sparse import is_sparse, sizes
 from gnnlab.typing import EdgeType, NodeType
@@ -143,7 +143,7 @@ class BaseStorage(MutableMapping[str, Any]):
         out = type(self).__new__(type(self))
         memo[id(self)] = out
         out.__dict__.update(self.__dict__)
-        out.__dict__["_mapping"] = copy.deepcopy(compact(self._mapping), memo)
+        out.__dict__["_mapping"] = deep_copy(self._mapping, memo)
         return out
 
     def __getstate__(self) -> dict[str, Any]:
