@@ -9,21 +9,30 @@ Nothing is unpickled but tensors, plain containers and the classes of `gnnlab.da
 `HeteroData` stand for ours.
 """
 
+import pickle
 from collections.abc import Mapping
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from gnnlab.data.collate import cumulative
+from gnnlab.data.collate import cumulative, new_graph
 from gnnlab.data.data import BaseData, Data
-from gnnlab.data.hetero_data import HeteroData
+from gnnlab.data.hetero_data import GLOBAL_STORE, HeteroData
 from gnnlab.data.nested import compact
 from gnnlab.data.storage import BaseStorage, EdgeStorage, GlobalStorage, NodeStorage
 from gnnlab.data.temporal import TemporalData
 from gnnlab.files import fs, read_folder, write_folder
+from gnnlab.sparse import is_sparse
 
 FORMAT = "gnnlab graphs"
 VERSION = 1
+
+#: What `torch.load` reads beside containers, tensors and registered classes.
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, torch.Size, torch.dtype, torch.device)
+
+#: What comes out of a damaged file where `torch.load` expects something else.
+_DAMAGE = (RuntimeError, ValueError, EOFError, LookupError, TypeError, AttributeError, ArithmeticError, AssertionError)
 
 
 class _Dropped:
@@ -56,9 +65,28 @@ def save(data: Any, slices: Any, path: str) -> None:
     meta = {"format": FORMAT, "version": VERSION, "class": f"{cls.__module__}.{cls.__qualname__}"}
     tree = {"data": data.to_dict(), "slices": slices}
     if str(path).endswith(".pt"):
+        _check_plain(tree["data"], "data")
         fs.torch_save({**meta, **compact(tree)}, path)
     else:
         write_folder(path, tree, meta)
+
+
+def _check_plain(value: Any, where: str) -> None:
+    """Raise unless `torch.load` reads `value` by default."""
+    if isinstance(value, Tensor) or is_sparse(value) or type(value) in _PLAIN:
+        return
+    if type(value) is dict:
+        for key, part in value.items():
+            _check_plain(key, f"a key of {where}")
+            _check_plain(part, f"{where}[{key!r}]")
+    elif type(value) in (list, tuple, set):
+        for part in value:
+            _check_plain(part, where)
+    elif type(value) not in torch.serialization.get_safe_globals():
+        raise TypeError(
+            f"{where} holds a {type(value).__module__}.{type(value).__qualname__}, which torch.load refuses to read: "
+            "save tensors, numbers, strings and plain containers of them (a folder takes NumPy arrays too)"
+        )
 
 
 def load(path: str, data_cls: type = Data, *, mmap: bool = False, trust: bool = False) -> tuple[Any, Any]:
@@ -74,7 +102,7 @@ def load(path: str, data_cls: type = Data, *, mmap: bool = False, trust: bool = 
 
     Raises:
         FileNotFoundError: if there is nothing at `path`.
-        ValueError: if it holds no graphs, or was saved by a newer version.
+        ValueError: if it holds no graphs, is damaged, or was saved by a newer version.
         pickle.UnpicklingError: if it holds an object that is neither tensor, plain container nor a class of ours or
             PyG's.
     """
@@ -83,32 +111,52 @@ def load(path: str, data_cls: type = Data, *, mmap: bool = False, trust: bool = 
         raise FileNotFoundError(f"there are no saved graphs at {path}")
     if fs.isdir(path):
         tree, meta = read_folder(path, mmap=mmap)
+        if not isinstance(meta, Mapping) or not isinstance(tree, Mapping):
+            raise ValueError(f"{path} holds no saved graphs")
         return _graph({**meta, **tree}, path, data_cls)
     if mmap:
         raise ValueError(
             f"mmap needs the folder format, and {path} is a file: save to a path that does not end in '.pt'"
         )
-    with torch.serialization.safe_globals([(cls, name) for name, cls in PYG_NAMES.items()]):
-        found = fs.torch_load(path, "cpu", weights_only=not trust)
-    if isinstance(found, Mapping) and found.get("format") == FORMAT:
-        return _graph(found, path, data_cls)
-    if isinstance(found, tuple) and len(found) in (2, 3):
-        data, slices, *classes = found
-        graph = _ours(data, classes[0] if classes else data_cls)
-        return graph, slices if slices is None else _with_node_counts(graph, slices)
-    if hasattr(found, "stores"):
-        return _ours(found, data_cls), None
+    found = _read_file(path, trust)
+    match found:
+        case Mapping() if found.get("format") == FORMAT:
+            return _graph(found, path, data_cls)
+        case (data, None | Mapping() as slices) if _is_graph(data):
+            return _foreign(data, slices, data_cls)
+        case (data, None | Mapping() as slices, type() as cls) if _is_graph(data):
+            return _foreign(data, slices, cls)
+        case data if hasattr(data, "stores"):
+            return _foreign(data, None, data_cls)
     raise ValueError(f"{path} holds no saved graphs, but a {type(found).__name__}")
 
 
+def _read_file(path: str, trust: bool) -> Any:
+    with torch.serialization.safe_globals([(cls, name) for name, cls in PYG_NAMES.items()]):
+        try:
+            return fs.torch_load(path, "cpu", weights_only=not trust)
+        except pickle.UnpicklingError as error:
+            raise pickle.UnpicklingError(
+                f"{path} is damaged, or holds what is not read unless trust=True vouches for the file: {error}"
+            ) from error
+        except _DAMAGE as error:
+            raise ValueError(f"{path} is damaged, or no file of saved graphs: {error!r}") from error
+
+
 def _graph(found: Mapping[str, Any], path: str, data_cls: type) -> tuple[Any, Any]:
-    if found.get("format") != FORMAT:
-        raise ValueError(f"{path} holds no saved graphs")
-    if found["version"] > VERSION:
-        raise ValueError(
-            f"{path} was saved by a newer gnnlab: its version is {found['version']}, this one reads {VERSION}"
-        )
-    return _ours(found["data"], _class_named(found["class"], path, data_cls)), found["slices"]
+    version = found.get("version")
+    if isinstance(version, int) and version > VERSION:
+        raise ValueError(f"{path} was saved by a newer gnnlab: its version is {version}, this one reads {VERSION}")
+    match found:
+        case {
+            "format": str(name),
+            "version": int(),
+            "class": str(cls),
+            "data": Mapping() as data,
+            "slices": None | Mapping() as slices,
+        } if name == FORMAT:
+            return new_graph(*_mappings(data, _class_named(cls, path, data_cls))), slices
+    raise ValueError(f"{path} holds no saved graphs")
 
 
 def _class_named(name: str, path: str, data_cls: Any) -> Any:
@@ -124,24 +172,45 @@ def _class_named(name: str, path: str, data_cls: Any) -> Any:
     return data_cls
 
 
-def _ours(data: Any, cls: Any) -> Any:
-    """`data`, a dictionary or a graph of ours or PyG's, as a graph of ours."""
-    if isinstance(data, BaseData):
-        return data
-    if not isinstance(data, Mapping):
-        kinds = {"HeteroData": HeteroData, "TemporalData": TemporalData}
-        cls, data = kinds.get(type(data).__name__, Data), data.to_dict()
-    if not issubclass(cls, BaseData):
-        cls = {"HeteroData": HeteroData, "TemporalData": TemporalData}.get(cls.__name__, Data)
-    return cls.from_dict(data)
+def _mappings(data: Mapping[Any, Any], cls: Any) -> tuple[Any, dict[Any, dict[str, Any]]]:
+    """`cls`, and the attributes that `to_dict` gave by storage."""
+    if issubclass(cls, HeteroData):
+        return cls, {None if key == GLOBAL_STORE else key: dict(part) for key, part in data.items()}
+    return cls, {None: dict(data)}
 
 
-def _with_node_counts(graph: Any, slices: Mapping[Any, Any]) -> dict[Any, Any]:
-    """`slices` with those of `num_nodes`, of which PyG keeps a list of counts beside the attributes instead."""
-    out = dict(slices)
-    for store in graph.stores:
-        counts = store.__dict__.pop("_num_nodes", None)
-        if counts is not None:
-            part = out if store._key is None else out.setdefault(store._key, {})
-            part["num_nodes"] = cumulative([int(count) for count in counts])
-    return out
+def _is_graph(data: Any) -> bool:
+    return isinstance(data, Mapping) or hasattr(data, "stores")
+
+
+def _foreign(data: Any, slices: Any, cls: Any) -> tuple[Any, Any]:
+    """A graph, given as a graph of ours or PyG's (or half of each) or as the dictionary of one, as ours.
+
+    PyG keeps the number of nodes of every graph in a list beside the attributes; it becomes slices.
+    """
+    if isinstance(data, Mapping):
+        cls, mappings = _mappings(data, _our_class(cls))
+        counts = {key: mapping.pop("_num_nodes", None) for key, mapping in mappings.items()}
+    else:
+        cls = _our_class(type(data))
+        stores = {store.__dict__.get("_key"): store for store in data.stores}
+        mappings = {key: dict(store.__dict__["_mapping"]) for key, store in stores.items()}
+        counts = {key: store.__dict__.get("_num_nodes") for key, store in stores.items()}
+    mappings = {
+        key: {name: value for name, value in mapping.items() if value is not None} for key, mapping in mappings.items()
+    }
+    if slices is not None:
+        slices = dict(slices)
+        for key, listed in counts.items():
+            if listed is not None:
+                part = slices if key is None else slices.setdefault(key, {})
+                part["num_nodes"] = cumulative([int(count) for count in listed])
+    return new_graph(cls, mappings), slices
+
+
+def _our_class(cls: Any) -> Any:
+    """`cls` itself if it is one of our graphs', else ours of the same name as PyG's that it derives from."""
+    ours = {"HeteroData": HeteroData, "TemporalData": TemporalData}
+    if issubclass(cls, BaseData):
+        return cls
+    return next((ours[base.__name__] for base in cls.__mro__ if base.__name__ in ours), Data)
