@@ -3,7 +3,7 @@
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, MutableSequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -88,8 +88,9 @@ class GraphCache:
         if self._slots is not None:
             kept = self._slots[at]
         elif at in self._recent:
-            self._recent.move_to_end(at)
-            kept = self._recent[at][0]
+            kept = self._recent.get(at, (None, 0))[0]
+            with suppress(KeyError):  # another thread may just have dropped it
+                self._recent.move_to_end(at)
         else:
             kept = None
         if kept is None:
@@ -108,20 +109,24 @@ class GraphCache:
             self._slots[at] = kept
             return
         own, objects, _ = costs(kept, block)
-        self._drop(at)
-        self._recent[at] = (kept, own + objects)
-        self._used += own + objects
-        while self._used > self.limit:
-            self._drop(next(iter(self._recent)))
+        entry = kept, own + objects
+        if self._recent.setdefault(at, entry) is entry:  # else another thread was quicker
+            self._used += entry[1]
+        while self._used > self.limit and self._recent:
+            with suppress(KeyError):
+                oldest, (_, cost) = self._recent.popitem(last=False)
+                self._used -= cost
+                self._handed.pop(oldest, None)
 
     def _drop(self, at: int) -> None:
-        self._used -= self._recent.pop(at, (None, 0))[1]
+        _, cost = self._recent.pop(at, (None, 0))
+        self._used -= cost
         self._handed.pop(at, None)
 
     def _kept(self) -> list[Any]:
         if self._slots is not None:
             return [kept for kept in self._slots if kept is not None]
-        return [kept for kept, _ in self._recent.values()]
+        return [kept for kept, _ in list(self._recent.values())]
 
     def __bool__(self) -> bool:
         return any(kept is not None for kept in self._slots) if self._slots is not None else bool(self._recent)

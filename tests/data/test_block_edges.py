@@ -1,5 +1,8 @@
 """Batches gathered from the block, at the edges: they are those made graph by graph, or refused with the reason."""
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import torch
@@ -27,7 +30,7 @@ def assert_both_ways_agree(dataset, index, **kwargs):
     return fast
 
 
-# What the block's tensors are like -----------------------------------------------------------------------------
+# What the block's tensors are like -----------------------------------------------------------------------------------
 
 
 def test_a_block_that_was_moved_into_shared_memory_is_read_where_it_is_now():
@@ -61,7 +64,7 @@ def test_a_block_that_is_told_to_track_gradients_later_on():
     assert dataset._data.x.grad.sum(dim=1).tolist() == [2.0] * 2 + [0.0] * 3 + [2.0] * 4
 
 
-# What names mean -----------------------------------------------------------------------------------------------
+# What names mean -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("value", [3, "three", torch.tensor([1, 2])])
@@ -95,7 +98,7 @@ def test_a_class_that_counts_nodes_its_own_way_is_shifted_by_its_own_count():
     assert batch[2].edge_index.tolist() == [[0], [3]]
 
 
-# Blocks that were edited --------------------------------------------------------------------------------------------
+# Blocks that were edited ---------------------------------------------------------------------------------------------
 
 
 def make_edited():
@@ -144,3 +147,38 @@ def test_graphs_that_a_shortened_block_still_holds_can_be_read():
     shorten(dataset)
     assert dataset.batch_path() == "graph by graph: attribute 'x' does not fit its slices"
     assert dataset.batch([0, 0]).x.tolist() == [[2.0, 2.0]] * 4
+
+
+# Threads -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hasty_threads():
+    """Threads take turns as often as Python lets them."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("hasty_threads")
+@pytest.mark.parametrize("cache", ["all", None, 20_000, 0])
+def test_threads_share_a_dataset(cache):
+    dataset = Held([Data(x=torch.full((n % 5 + 1, 2), float(n)), y=n) for n in range(200)])
+    dataset.cache = cache
+    parts = [dataset, dataset[100:], dataset[::-1], dataset[50:90]]
+
+    def read(seed):
+        part, draw = parts[seed % 4], np.random.default_rng(seed)
+        for _ in range(300):
+            at = draw.integers(0, len(part), 3)
+            first, *_, last = expected = [part.indices()[i] for i in at]
+            assert part[int(at[0])].y.tolist() == [first]
+            assert part.batch(at).y.tolist() == expected
+            assert part[int(at[2])].x.unique().tolist() == [last]
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(read, range(8)))
+    info = dataset.cache_info()
+    assert info.bytes == dataset._cache._used or cache in ("all", None)
+    assert info.bytes <= 20_000 or cache == "all"

@@ -28,7 +28,7 @@ def one_by_one(monkeypatch):
     monkeypatch.setattr(stream, "_CHUNK_GRAPHS", 1)
 
 
-# What does not fit --------------------------------------------------------------------------------------------------
+# What does not fit ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("as_stream", [False, True])
@@ -81,7 +81,7 @@ def test_a_number_that_no_tensor_holds_is_refused_by_name(as_stream):
         Held(iter(graphs) if as_stream else graphs)
 
 
-# Streams that go wrong ----------------------------------------------------------------------------------------------
+# Streams that go wrong -----------------------------------------------------------------------------------------------
 
 
 def test_an_error_in_a_stream_comes_through():
@@ -127,7 +127,7 @@ def test_a_stream_of_graphs_on_a_device_stays_there():
     assert Held([Data(x=torch.ones(2, 1))] * 3).to("meta").copy([0, 2])._data.x.shape == (4, 1)
 
 
-# Shifts -------------------------------------------------------------------------------------------------------------
+# Shifts --------------------------------------------------------------------------------------------------------------
 
 
 class Doubled(Data):
@@ -171,7 +171,7 @@ def test_a_stream_shifts_ids_past_graphs_without_the_type():
     assert listed["a", "b"].edge_index.tolist() == [[1, 8], [4, 14]]
 
 
-# Memory -------------------------------------------------------------------------------------------------------------
+# Memory --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["in_dicts", "in_lists"])

@@ -50,7 +50,7 @@ def assert_saves(graphs, path, **kwargs):
     return dataset
 
 
-# There and back -----------------------------------------------------------------------------------------------------
+# There and back ------------------------------------------------------------------------------------------------------
 
 
 def any_graphs(**kwargs):
@@ -168,7 +168,7 @@ def test_a_stream_of_events_is_saved_too(tmp_path, name):
     assert_saves([events], tmp_path / name)
 
 
-# Classes ------------------------------------------------------------------------------------------------------------
+# Classes -------------------------------------------------------------------------------------------------------------
 
 
 class Molecule(Data):
@@ -199,7 +199,7 @@ def test_a_class_that_is_not_defined_here_is_asked_for(tmp_path, name):
     assert type(Saved(tmp_path / name, data_cls=Molecule)[1]) is Molecule
 
 
-# Files that are not what they should be -----------------------------------------------------------------------------
+# Files that are not what they should be ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -305,7 +305,7 @@ def test_slices_beyond_the_block_read_nothing_else(tmp_path):
         dataset.batch([1])
 
 
-# Hostile files ------------------------------------------------------------------------------------------------------
+# Hostile files -------------------------------------------------------------------------------------------------------
 
 
 class Call:
@@ -340,7 +340,7 @@ def test_trust_runs_what_a_file_says(tmp_path):
     assert Saved(path, trust=True)[0].odd == range(3)
 
 
-# Killed while saving ------------------------------------------------------------------------------------------------
+# Killed while saving -------------------------------------------------------------------------------------------------
 
 SAVE_FOR_EVER = """
     import sys, torch
@@ -372,7 +372,7 @@ def test_killed_while_saving_leaves_old_or_new(tmp_path, name):
     assert seen == set(range(6))
 
 
-# Memory-mapped ------------------------------------------------------------------------------------------------------
+# Memory-mapped -------------------------------------------------------------------------------------------------------
 
 
 def make_mapped(tmp_path, count=200):
@@ -439,7 +439,7 @@ def test_a_mapped_set_can_be_saved_to_where_it_came_from(tmp_path):
         assert_equal(found, graph, normalised=True)
 
 
-# Files of PyG's -----------------------------------------------------------------------------------------------------
+# Files of PyG's ------------------------------------------------------------------------------------------------------
 
 
 def their_graphs(pyg, kind, count):
