@@ -9,7 +9,8 @@ import os.path as osp
 import sys
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import torch
@@ -46,13 +47,14 @@ class Dataset(torch.utils.data.Dataset[Any], ABC):
     """Base class of datasets (`torch_geometric.data.Dataset`).
 
     Subclasses define `len` and `get`, and may define `raw_file_names` with `download`, and `processed_file_names` with
-    `process`; both run only while their files are missing. While it builds, the processed folder is marked, so that a
-    killed build never counts as processed, and locked, so that a second process waits. What it was built from (class,
-    `version`, `pre_transform`, `pre_filter`, plain arguments of the constructor) is kept there as a fingerprint and
-    compared at every start.
+    `process`; both run only while their files are missing. While they run, their folder is marked, so that what a
+    killed process leaves behind never counts, and locked, so that a second process waits. What the processed files were
+    built from (class, `version`, `pre_transform`, `pre_filter`, plain arguments of the constructor) is kept beside them
+    as a fingerprint and compared at every start.
 
     Args:
-        root: folder of the files; `None` for a dataset without any.
+        root: folder of the files, which may be a remote one (`memory://…`, whatever fsspec knows); `None` for a dataset
+            without any.
         transform: applied to every graph when it is read.
         pre_transform: for `process` to apply to every graph before it is saved.
         pre_filter: for `process` to choose the graphs that are saved.
@@ -77,7 +79,7 @@ class Dataset(torch.utils.data.Dataset[Any], ABC):
 
     def __init__(
         self,
-        root: str | None = None,
+        root: str | os.PathLike[str] | None = None,
         transform: Callable[[Any], Any] | None = None,
         pre_transform: Callable[[Any], Any] | None = None,
         pre_filter: Callable[[Any], bool] | None = None,
@@ -89,7 +91,11 @@ class Dataset(torch.utils.data.Dataset[Any], ABC):
         super().__init__()
         if on_change not in (None, "refuse", "rebuild", "warn"):
             raise ValueError(f"on_change must be 'refuse', 'rebuild' or 'warn', found {on_change!r}")
-        self.root = osp.expanduser(osp.normpath(root)) if isinstance(root, (str, os.PathLike)) else root
+        if isinstance(root, str):
+            root = osp.expanduser(fs.normpath(root))
+        elif isinstance(root, os.PathLike):
+            root = Path(root).expanduser()
+        self.root = root
         self.transform = transform
         self.pre_transform = pre_transform
         self.pre_filter = pre_filter
@@ -146,7 +152,7 @@ class Dataset(torch.utils.data.Dataset[Any], ABC):
     def _root(self) -> str:
         if self.root is None:
             raise ValueError(f"{type(self).__name__} has no folder: it was made without root=")
-        return str(self.root)
+        return os.fspath(self.root)
 
     @property
     def raw_paths(self) -> list[str]:
@@ -169,21 +175,31 @@ class Dataset(torch.utils.data.Dataset[Any], ABC):
         return type(self).process is not Dataset.process
 
     def _download(self) -> None:
-        if _all_exist(self.raw_paths):
+        folder, name = osp.split(self.raw_dir)
+        marker = osp.join(folder, f".incomplete-{name}")  # not inside: download may put another folder in its place
+        if not self.raw_paths:  # nothing would tell whether it is done
+            fs.makedirs(self.raw_dir, exist_ok=True)
+            self.download()
             return
-        fs.makedirs(self.raw_dir, exist_ok=True)
-        self.download()
+        if _are_complete(self.raw_paths, marker):
+            return
+        with _alone_in(self.raw_dir):
+            if not _are_complete(self.raw_paths, marker):
+                _mark(marker)
+                try:
+                    self.download()
+                finally:  # on an error too: the files may be put there by hand then
+                    fs.rm(marker)
 
     def _process(self) -> None:
         if self._is_processed():
             return
-        fs.makedirs(self.processed_dir, exist_ok=True)
-        with locked(self.processed_dir):
+        with _alone_in(self.processed_dir):
             if self._is_processed():
                 return
             self._say("Processing...")
             marker = osp.join(self.processed_dir, BUILDING)
-            _write_text(marker, "These files are incomplete until this one is gone.\n")
+            _mark(marker)
             self.process()
             _write_text(
                 osp.join(self.processed_dir, FINGERPRINT),
@@ -194,8 +210,8 @@ class Dataset(torch.utils.data.Dataset[Any], ABC):
             self._say("Done!")
 
     def _is_processed(self) -> bool:
-        paths = self.processed_paths
-        if self.force_reload or not _all_exist(paths) or fs.exists(osp.join(self.processed_dir, BUILDING)):
+        marker = osp.join(self.processed_dir, BUILDING)
+        if self.force_reload or not _are_complete(self.processed_paths, marker):
             return False
         changes = self._changes()
         if not changes:
@@ -307,14 +323,13 @@ class Dataset(torch.utils.data.Dataset[Any], ABC):
     @property
     def num_classes(self) -> int:
         """The number of classes in the graphs' `y`: the largest label plus one, the number of distinct values of a
-        floating-point `y`, or the columns of a matrix.
+        floating-point `y`, or the columns of a matrix (0 without `y`).
+
+        Raises:
+            TypeError: if `y` is neither a number nor made of numbers.
         """
-        labels = []
         with self._without_trace():
-            for graph in self:
-                y = getattr(graph, "y", None)
-                if y is not None:
-                    labels.append(torch.as_tensor(y).reshape(-1) if not isinstance(y, Tensor) or y.dim() == 0 else y)
+            labels = [_as_labels(y) for item in self for y in _targets(item)]
         return self._infer_num_classes(torch.cat(labels) if labels else None)
 
     def _infer_num_classes(self, y: Tensor | None) -> int:
@@ -372,13 +387,46 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, (bool, int, float, str))
 
 
+def _targets(item: Any) -> Iterator[Any]:
+    """The `y` of a graph, or of the graphs in a list, tuple or dict."""
+    if isinstance(item, (list, tuple, Mapping)):
+        for part in item.values() if isinstance(item, Mapping) else item:
+            yield from _targets(part)
+    else:
+        stores = [item, *getattr(item, "node_stores", ())]
+        y = next((found for store in stores if (found := getattr(store, "y", None)) is not None), None)
+        if y is not None:
+            yield y
+
+
+def _as_labels(y: Any) -> Tensor:
+    try:
+        labels = torch.as_tensor(y)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"num_classes needs numbers in 'y', found {type(y).__name__}") from error
+    return labels.reshape(-1) if labels.dim() == 0 else labels
+
+
 def _as_list(names: Any) -> list[str]:
     names = names() if callable(names) else names
     return [os.fspath(names)] if isinstance(names, (str, os.PathLike)) else list(names)
 
 
-def _all_exist(paths: list[str]) -> bool:
-    return len(paths) != 0 and all(fs.exists(path) for path in paths)
+def _are_complete(paths: list[str], marker: str) -> bool:
+    """Whether there are `paths` and all exist, and nobody who writes them is at it or was killed, as `marker` tells."""
+    return len(paths) > 0 and all(map(fs.exists, paths)) and not fs.exists(marker)
+
+
+@contextlib.contextmanager
+def _alone_in(folder: str) -> Iterator[None]:
+    """Makes `folder` and, where it is a local one, keeps other processes waiting that would write into it."""
+    fs.makedirs(folder, exist_ok=True)
+    with locked(folder) if "://" not in folder else contextlib.nullcontext():
+        yield
+
+
+def _mark(marker: str) -> None:
+    _write_text(marker, "The files here are incomplete until this one is gone.\n")
 
 
 def _write_text(path: str, text: str) -> None:
