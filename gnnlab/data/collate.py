@@ -372,23 +372,17 @@ def shift(value: Tensor, slices: Tensor, incs: Tensor, dim: int, what: str, sign
 
     Raises:
         OverflowError: if the sum does not fit the dtype of `value`; `what` names it.
+        ValueError: if the parts have not the shape that is added to them.
     """
     if value.dtype == torch.bool:
         return value
-    dim = dim % value.dim()
-    if incs.dim() > 1 and (incs.dim() - 1 != value.dim() or incs.size(dim + 1) != 1):
-        added = torch.cat(
-            [
-                incs[i].to(value.device).expand(value.narrow(dim, begin, end - begin).shape)
-                for i, (begin, end) in enumerate(_bounds(slices))
-            ],
-            dim=dim,
-        )
-    else:
-        rows = incs.select(dim + 1, 0) if incs.dim() > 1 else incs
-        added = spread(rows, slices).to(value.device).movedim(0, -1 if incs.dim() == 1 else dim)
-        if incs.dim() == 1:
-            added = added.view([-1 if axis == dim else 1 for axis in range(value.dim())])
+    try:
+        added = _spread_over(value, slices, incs, dim % value.dim()).expand_as(value)
+    except RuntimeError as error:
+        raise ValueError(
+            f"{what} has the shape {list(value.shape)}, to which ids of the shape {list(incs.shape[1:])} a graph can't "
+            "be added: rename it or declare its rule (gnnlab.data.rules) if it holds no ids of nodes"
+        ) from error
     if (
         value.dtype != torch.int64
         and not value.dtype.is_floating_point
@@ -403,6 +397,21 @@ def shift(value: Tensor, slices: Tensor, incs: Tensor, dim: int, what: str, sign
             )
         return wide.to(value.dtype)
     return value + (sign * added).to(value.dtype)
+
+
+def _spread_over(value: Tensor, slices: Tensor, incs: Tensor, dim: int) -> Tensor:
+    """What is added to each entry of `value`, in a shape that can be expanded to its."""
+    if incs.dim() > 1 and (incs.dim() - 1 != value.dim() or incs.size(dim + 1) != 1):
+        return torch.cat(
+            [
+                incs[i].to(value.device).expand(value.narrow(dim, begin, end - begin).shape)
+                for i, (begin, end) in enumerate(_bounds(slices))
+            ],
+            dim=dim,
+        )
+    rows = incs.select(dim + 1, 0) if incs.dim() > 1 else incs
+    added = spread(rows, slices).to(value.device).movedim(0, -1 if incs.dim() == 1 else dim)
+    return added.view([-1 if axis == dim else 1 for axis in range(value.dim())]) if incs.dim() == 1 else added
 
 
 def _bounds(slices: Tensor) -> Iterator[tuple[int, int]]:

@@ -33,8 +33,8 @@ _CHUNK_GRAPHS = 4096
 #: About what the Python objects of a graph, and of each of its values, take beside the data.
 _GRAPH, _VALUE = 1024, 512
 
-#: From an attribute's value to the dimension along which it is joined.
-DimOf = Callable[[Any], Any]
+#: From an attribute's name and value to the dimension along which it is joined.
+DimOf = Callable[[str, Any], Any]
 
 
 def collate_stream(graphs: Iterable[Any], increment: bool = False) -> tuple[Any, dict[Any, Any] | None]:
@@ -131,9 +131,9 @@ class _Stream:
             for name, value in store.items():
                 if name not in columns:
                     columns[name] = _Column(place(store._key, name))
-                dim_of = partial(_dim_of, block, name, store)
+                dim_of = partial(_dim_of, block, store)
                 has = present.get(name, torch.ones(count, dtype=torch.bool))
-                columns[name].append(value, part[name], has, dim_of, self.length)
+                columns[name].append(name, value, part[name], has, dim_of, self.length)
         self.length += count
 
     def finish(self) -> tuple[Any, dict[Any, Any]]:
@@ -155,7 +155,7 @@ class _Stream:
         return new_graph(self.cls, mappings), slices
 
 
-def _dim_of(block: Any, name: str, store: Any, value: Any) -> Any:
+def _dim_of(block: Any, store: Any, name: str, value: Any) -> Any:
     return block.__cat_dim__(name, value, store)
 
 
@@ -167,9 +167,9 @@ class _Column:
         self.joint: Any = None
         self.present = Growing(torch.bool)
 
-    def append(self, value: Any, slices: Any, present: Tensor, dim: DimOf, at: int) -> None:
+    def append(self, name: str, value: Any, slices: Any, present: Tensor, dim_of: DimOf, at: int) -> None:
         if self.joint is None:
-            self.joint = _joint(value, slices, dim)
+            self.joint = _joint(name, value, slices, dim_of)
         if at > self.seen:
             self._skip(at - self.seen)
         try:
@@ -197,16 +197,17 @@ class _Column:
         return value, slices, None if bool(present.all()) else present
 
 
-def _joint(value: Any, slices: Any, dim: DimOf) -> Any:
-    """What values like `value` are joined in."""
+def _joint(name: str, value: Any, slices: Any, dim_of: DimOf) -> Any:
+    """What values like `value`, an attribute or entry called `name`, are joined in."""
     if isinstance(value, dict):
-        return _JointDict({key: _joint(value[key], slices[key], dim) for key in value})
+        return _JointDict({key: _joint(str(key), value[key], slices[key], dim_of) for key in value})
     if isinstance(slices, list):
-        return _JointRow(type(value), [_joint(part, ends, dim) for part, ends in zip(value, slices, strict=True)])
+        parts = [_joint(name, part, ends, dim_of) for part, ends in zip(value, slices, strict=True)]
+        return _JointRow(type(value), parts)
     if sparse.is_sparse(value) or (isinstance(value, Tensor) and value.device.type != "cpu"):
-        return _JointPieces(value, slices, dim(value))
+        return _JointPieces(value, slices, dim_of(name, value))
     if isinstance(value, Tensor):
-        return _JointTensor(value, slices, dim(value) or 0)
+        return _JointTensor(value, slices, dim_of(name, value) or 0)
     return _JointCount(value, slices) if isinstance(value, int) else _JointValues(value, slices)
 
 

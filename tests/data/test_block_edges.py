@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from gnnlab.data import Data, InMemoryDataset
+from gnnlab.data import Data, HeteroData, InMemoryDataset
 from gnnlab.data.testing import assert_equal
 
 
@@ -80,6 +80,20 @@ def test_features_that_are_arrays_tell_the_number_of_nodes():
     dataset = Held([Data(x=np.ones((n, 2)), node_hint=torch.tensor([7]), ring_index=torch.tensor([0])) for n in (2, 3)])
     assert "'x'" in dataset.batch_path()
     assert dataset.batch([0, 1]).ring_index.tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("shape", [(2,), (3, 2)])
+def test_ids_of_a_shape_that_edges_do_not_have_are_refused_by_name(shape):
+    graphs = []
+    for _ in range(2):
+        graph = HeteroData()
+        graph["a"].num_nodes = graph["b"].num_nodes = 2
+        graph["a", "to", "b"].my_index = torch.zeros(shape, dtype=torch.long)
+        graphs.append(graph)
+    dataset = Held(graphs)
+    for vectorised in (True, False):
+        with pytest.raises(ValueError, match=r"attribute 'my_index' of type \('a', 'to', 'b'\) has the shape"):
+            dataset.batch([0, 1], vectorised=vectorised)
 
 
 class Padded(Data):

@@ -127,6 +127,20 @@ def test_a_stream_of_graphs_on_a_device_stays_there():
     assert Held([Data(x=torch.ones(2, 1))] * 3).to("meta").copy([0, 2])._data.x.shape == (4, 1)
 
 
+@pytest.mark.usefixtures("one_by_one")
+def test_entries_of_dicts_are_joined_along_their_own_dimension():
+    graphs = [
+        Data(
+            num_nodes=n,
+            meta={"edge_index": torch.full((2, n), n - 1), "deep": {"ring_index": torch.ones(2, 1)}},
+            my_index={"x": torch.ones(n, 3), "deep": ({"pos": 1}, 2)},
+        )
+        for n in (1, 2, 3)
+    ]
+    for graph, found in zip(graphs, Held(iter(graphs)), strict=True):
+        assert_equal(found, graph, normalised=True)
+
+
 # Shifts --------------------------------------------------------------------------------------------------------------
 
 
