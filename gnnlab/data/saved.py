@@ -60,6 +60,7 @@ def save(data: Any, slices: Any, path: str) -> None:
 
     Raises:
         TypeError: if an attribute holds an object that can't be written without pickling it.
+        ValueError: if `path` is to be a folder and does not lie on the disk.
     """
     cls = type(data)
     meta = {"format": FORMAT, "version": VERSION, "class": f"{cls.__module__}.{cls.__qualname__}"}
@@ -68,7 +69,14 @@ def save(data: Any, slices: Any, path: str) -> None:
         _check_plain(tree["data"], "data")
         fs.torch_save({**meta, **compact(tree)}, path)
     else:
-        write_folder(path, tree, meta)
+        write_folder(_on_disk(path), tree, meta)
+
+
+def _on_disk(path: str) -> str:
+    """The path of a folder of graphs, without the protocol of local files."""
+    if not fs.isdisk(path):
+        raise ValueError(f"a folder of graphs must lie on the disk, found {path}: elsewhere use a path ending in '.pt'")
+    return str(fs.get_fs(path)._strip_protocol(path))
 
 
 def _check_plain(value: Any, where: str) -> None:
@@ -110,7 +118,7 @@ def load(path: str, data_cls: type = Data, *, mmap: bool = False, trust: bool = 
     if not fs.exists(path):
         raise FileNotFoundError(f"there are no saved graphs at {path}")
     if fs.isdir(path):
-        tree, meta = read_folder(path, mmap=mmap)
+        tree, meta = read_folder(_on_disk(path), mmap=mmap)
         if not isinstance(meta, Mapping) or not isinstance(tree, Mapping):
             raise ValueError(f"{path} holds no saved graphs")
         return _graph({**meta, **tree}, path, data_cls)

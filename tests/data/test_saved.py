@@ -162,6 +162,20 @@ def test_the_idioms_of_scripts(tmp_path):
     assert_equal(Saved(path)[0], graphs[0])
 
 
+def test_files_need_not_lie_on_the_disk_but_folders_do(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    graphs = make_graphs()
+    assert_saves(graphs, "memory://test_saved/graphs.pt")
+    with pytest.raises(ValueError, match="must lie on the disk, found memory://test_saved/graphs"):
+        InMemoryDataset.save(graphs, "memory://test_saved/graphs")
+    assert list(tmp_path.iterdir()) == []
+    for name in FORMATS:
+        assert_saves(graphs, f"file://{tmp_path}/{name}")
+        assert (tmp_path / name).exists()
+    with pytest.raises(ValueError, match="must lie on the disk, found memory://test_saved"):
+        Saved("memory://test_saved")
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_stream_of_events_is_saved_too(tmp_path, name):
     events = TemporalData(src=torch.tensor([0]), dst=torch.tensor([1]), t=torch.tensor([2]), msg=torch.ones(1, 2))
