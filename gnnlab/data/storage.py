@@ -433,9 +433,10 @@ class EdgeStorage(BaseStorage):
 
     def size(self, dim: int | None = None) -> Any:
         """The number of source and target nodes as a pair, or one of the two."""
-        if self._key is None:
-            raise NameError("Unable to infer 'size' without the storage's edge type")
-        ends = [self._parent()._node_store_dict.get(self._key[at]) for at in (0, -1)]
+        parent = self._parent()
+        if parent is None:
+            raise ValueError("a storage of edges that belongs to no graph has no size")
+        ends = [parent._node_store_dict.get(self._key[at]) for at in (0, -1)]
         size = tuple(None if end is None else end.num_nodes for end in ends)
         return size if dim is None else size[dim]
 
@@ -504,7 +505,7 @@ class EdgeStorage(BaseStorage):
         num_src, num_dst = self.size()
         src, dst = self._ends()
         if num_src is None or num_dst is None:
-            raise NameError("Unable to infer 'has_isolated_nodes': set 'num_nodes'")
+            raise ValueError("can't tell whether nodes are isolated, since their number is unknown: set 'num_nodes'")
         if self.is_bipartite():
             return src.unique().numel() < num_src or dst.unique().numel() < num_dst
         return contains_isolated_nodes(torch.stack([src, dst]), num_src)

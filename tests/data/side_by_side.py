@@ -47,7 +47,9 @@ def evaluate(lines: str, classes: SimpleNamespace, setup: str = "", **names: Any
             for statement in statements:
                 exec(statement, scope)
             return plain(eval(last, scope))
-        except Exception:  # any error will do: PyG's are of many kinds
+        except Exception as error:  # any error will do, PyG's are of many kinds, but for slips in `lines`
+            if isinstance(error, (NameError, SyntaxError)):
+                raise
             return "raises"
 
 

@@ -58,7 +58,7 @@ d._own = 3 ; d, d._own, '_own' in d, sorted(d.keys())
 d['_own'] = 3 ; d, '_own' in d
 d._own = 3 ; copy.copy(d)._own, copy.deepcopy(d)._own, pickle.loads(pickle.dumps(d))._own
 d._own = 3 ; del d._own ; d._own
-del d._own
+del d._own ; d
 d.num_nodes = 7 ; d, d.num_nodes, 'num_nodes' in d, d.size()
 d.num_nodes = 7 ; d.num_nodes = None ; d, d.num_nodes
 d.num_nodes = 7 ; del d.num_nodes ; d.num_nodes
