@@ -6,9 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import torch
+from hypothesis import HealthCheck, assume, given, reject, settings
+from hypothesis import strategies as st
 
 from gnnlab.data import Data, HeteroData, InMemoryDataset
 from gnnlab.data.testing import assert_equal
+from tests.strategies import graph_lists
 
 
 class Held(InMemoryDataset):
@@ -196,3 +199,54 @@ def test_threads_share_a_dataset(cache):
     info = dataset.cache_info()
     assert info.bytes == dataset._cache._used or cache in ("all", None)
     assert info.bytes <= 20_000 or cache == "all"
+
+
+# PyG -----------------------------------------------------------------------------------------------------------------
+
+
+def as_pyg(pyg, graph):
+    """The same graph of PyG's; its values are shared."""
+    made = (pyg.data.HeteroData if isinstance(graph, HeteroData) else pyg.data.Data)()
+    for store in graph.stores:
+        other = made if store._key is None else made[store._key]
+        for name, value in store.items():
+            other[name] = value
+    return made
+
+
+def plain_values(graph):
+    """All values by type; tuples as lists, which PyG makes of them, and without PyG's list of counts."""
+
+    def plain(value):
+        if isinstance(value, dict):
+            return {key: plain(part) for key, part in value.items() if key != "_num_nodes"}
+        return [plain(part) for part in value] if isinstance(value, (list, tuple)) else value
+
+    return plain(graph.to_dict())
+
+
+def of_pyg(make):
+    """What PyG makes; where it can't (types of which only the number of nodes is known), the example is passed over."""
+    try:
+        return make()
+    except (RuntimeError, KeyError, IndexError):
+        reject()
+
+
+@settings(suppress_health_check=list(HealthCheck), max_examples=200)
+@given(st.data())
+@pytest.mark.filterwarnings("ignore:Unable to accurately infer 'num_nodes'")
+def test_batches_and_graphs_are_pygs(data):
+    pyg = pytest.importorskip("torch_geometric", reason="compares with PyG's batches and datasets")
+    graphs = data.draw(graph_lists(min_size=2, hetero=data.draw(st.booleans())))
+    assume(any(len(store) for graph in graphs for store in graph.stores))
+    dataset, theirs = Held(graphs), pyg.data.InMemoryDataset()
+    theirs.data, theirs.slices = theirs.collate([as_pyg(pyg, graph) for graph in graphs])
+    index = data.draw(st.lists(st.integers(0, len(graphs) - 1), min_size=1, max_size=6))
+    single = of_pyg(lambda: [theirs[i] for i in index])
+    expected = of_pyg(lambda: pyg.data.Batch.from_data_list(single))
+    assert_equal([plain_values(dataset[i]) for i in index], list(map(plain_values, single)))
+    for batch in (dataset.batch(index), dataset.batch(index, vectorised=False)):
+        assert_equal(plain_values(batch), plain_values(expected))
+        again = of_pyg(expected.to_data_list)
+        assert_equal(list(map(plain_values, batch.to_data_list())), list(map(plain_values, again)))
