@@ -34,6 +34,8 @@ def blocks(tensor: Tensor) -> Iterator[NDArray[np.uint8]]:
 
     A contiguous CPU tensor is not copied; of any other one block at a time is.
     """
+    if tensor.numel() == 0:
+        return  # an empty tensor may have strides in which its bytes can't be viewed
     for piece in _pieces(tensor.detach()):
         piece = piece.cpu().resolve_conj().resolve_neg()
         flat = piece.view(carrier(piece.dtype)).contiguous().reshape(-1)

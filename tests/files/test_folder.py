@@ -548,3 +548,17 @@ def test_a_manifest_nested_without_end(stored: Path) -> None:
     (stored / "manifest.json").write_text("[" * 100_000)
     with pytest.raises(FileFormatError, match="damaged"):
         read_folder(stored)
+
+
+@pytest.mark.parametrize("dtype", [torch.int16, torch.float32, torch.bool, torch.bfloat16])
+def test_empty_tensors_of_any_strides_come_back(tmp_path, dtype):
+    tree = {
+        "flat": torch.empty(0, dtype=dtype).as_strided((0,), (0,)),
+        "wide": torch.empty(1, dtype=dtype).expand(3, 1)[:, :0],
+        "numpy": torch.from_numpy(np.empty(0, dtype=np.uint8)[::2]).view(torch.bool),
+    }
+    write_folder(tmp_path / "set", tree)
+    found, _ = read_folder(tmp_path / "set", verify=True)
+    assert {key: (value.dtype, value.shape) for key, value in found.items()} == {
+        key: (value.dtype, value.shape) for key, value in tree.items()
+    }
