@@ -9,12 +9,14 @@ Nothing is unpickled but tensors, plain containers and the classes of `gnnlab.da
 `HeteroData` stand for ours.
 """
 
+import os
 import pickle
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import Parameter
 
 from gnnlab.data.collate import cumulative, new_graph
 from gnnlab.data.data import BaseData, Data
@@ -23,13 +25,17 @@ from gnnlab.data.nested import compact
 from gnnlab.data.storage import BaseStorage, EdgeStorage, GlobalStorage, NodeStorage
 from gnnlab.data.temporal import TemporalData
 from gnnlab.files import fs, read_folder, write_folder
+from gnnlab.files.folder import MANIFEST
 from gnnlab.sparse import is_sparse
 
 FORMAT = "gnnlab graphs"
 VERSION = 1
 
-#: What `torch.load` reads beside containers, tensors and registered classes.
-_PLAIN = (type(None), bool, int, float, complex, str, bytes, torch.Size, torch.dtype, torch.device)
+#: What `torch.load` reads beside containers and registered classes.
+_PLAIN = (
+    *(Tensor, Parameter, torch.Size, torch.dtype, torch.device),
+    *(type(None), bool, int, float, complex, str, bytes),
+)
 
 #: What comes out of a damaged file where `torch.load` expects something else.
 _DAMAGE = (RuntimeError, ValueError, EOFError, LookupError, TypeError, AttributeError, ArithmeticError, AssertionError)
@@ -61,6 +67,7 @@ def save(data: Any, slices: Any, path: str) -> None:
     Raises:
         TypeError: if an attribute holds an object that can't be written without pickling it.
         ValueError: if `path` is to be a folder and does not lie on the disk.
+        FileExistsError: if it is a folder of other things, which saving would remove.
     """
     cls = type(data)
     meta = {"format": FORMAT, "version": VERSION, "class": f"{cls.__module__}.{cls.__qualname__}"}
@@ -69,7 +76,10 @@ def save(data: Any, slices: Any, path: str) -> None:
         _check_plain(tree["data"], "data")
         fs.torch_save({**meta, **compact(tree)}, path)
     else:
-        write_folder(_on_disk(path), tree, meta)
+        folder = _on_disk(path)
+        if os.path.isdir(folder) and os.listdir(folder) and MANIFEST not in os.listdir(folder):
+            raise FileExistsError(f"{path} is a folder that holds other things than graphs: save to another path")
+        write_folder(folder, tree, meta)
 
 
 def _on_disk(path: str) -> str:
@@ -81,7 +91,7 @@ def _on_disk(path: str) -> str:
 
 def _check_plain(value: Any, where: str) -> None:
     """Raise unless `torch.load` reads `value` by default."""
-    if isinstance(value, Tensor) or is_sparse(value) or type(value) in _PLAIN:
+    if type(value) in _PLAIN or is_sparse(value):
         return
     if type(value) is dict:
         for key, part in value.items():

@@ -124,6 +124,29 @@ def test_what_could_not_be_read_again_is_not_saved(tmp_path, name, count, value)
     assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".lock")] == []
 
 
+class Marked(torch.Tensor):
+    """A tensor of a class of one's own."""
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_tensors_of_other_classes_are_not_saved(tmp_path, name):
+    graphs = [Data(x=torch.ones(2, 1).as_subclass(Marked)) for _ in range(2)]
+    with pytest.raises(TypeError, match="Marked"):
+        InMemoryDataset.save(graphs, str(tmp_path / name))
+
+
+def test_a_folder_of_other_things_is_never_replaced(tmp_path):
+    path = tmp_path / "thesis"
+    path.mkdir()
+    InMemoryDataset.save(make_graphs(), str(path))  # it was empty
+    assert_saves(make_graphs(2), path)
+    (path / "manifest.json").rename(path / "chapter.txt")
+    before = sorted(path.iterdir())
+    with pytest.raises(FileExistsError, match="thesis is a folder that holds other things than graphs"):
+        InMemoryDataset.save(make_graphs(), str(path))
+    assert sorted(path.iterdir()) == before
+
+
 def test_arrays_are_saved_in_folders(tmp_path):
     graphs = [Data(num_nodes=1, table=np.arange(i + 1)) for i in range(3)]
     assert_saves(graphs, tmp_path / "graphs")
