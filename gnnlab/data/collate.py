@@ -449,15 +449,14 @@ def _ragged_columns(mappings: list[Any]) -> dict[str, tuple[list[Any], list[int]
 
 
 def _are_rows_of_tensors(values: list[Any]) -> bool:
-    """Whether every value is a list or tuple of as many tensors (or sparse matrices) as the first one."""
+    """Whether every value is a list or tuple that begins with a tensor, of one length, alike at each place."""
     if not all(isinstance(value, (list, tuple)) and len(value) == len(values[0]) > 0 for value in values):
         return False
     if any(type(value) is not type(values[0]) or hasattr(value, "_fields") for value in values):
         return False
-    return all(
-        len({sign(item) for item in row}) == 1 and (isinstance(row[0], Tensor) or sparse.is_sparse(row[0]))
-        for row in zip(*values, strict=True)
-    )
+    if not (isinstance(values[0][0], Tensor) or sparse.is_sparse(values[0][0])):
+        return False
+    return all(len({sign(item) for item in row}) == 1 for row in zip(*values, strict=True))
 
 
 def sign(value: Any) -> str:

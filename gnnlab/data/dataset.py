@@ -220,7 +220,7 @@ class Dataset(torch.utils.data.Dataset[Any], ABC):
         if self.on_change == "refuse":
             raise RuntimeError(
                 f"{what}. Pass force_reload=True or on_change='rebuild' to build it again, on_change='warn' to use it "
-                "as it is, or another root"
+                "as it is, or another root; name arguments that the files do not depend on in the class's unbuilt_args"
             )
         if self.on_change == "warn":
             warnings.warn(what, stacklevel=4)
@@ -232,8 +232,15 @@ class Dataset(torch.utils.data.Dataset[Any], ABC):
         path = osp.join(self.processed_dir, FINGERPRINT)
         if not fs.exists(path):
             return []
-        with fs.get_fs(path).open(path, "r") as file:
-            return diff(json.load(file), self.fingerprint())
+        with fs.get_fs(path).open(path, "rb") as file:
+            try:
+                kept = json.load(file)
+            except ValueError as error:
+                raise ValueError(
+                    f"{path}, which says how the files beside it were built, is damaged ({error}): pass "
+                    "force_reload=True to build them again, or remove it to take them as they are"
+                ) from error
+        return diff(kept, self.fingerprint())
 
     def fingerprint(self) -> dict[str, Any]:
         """What the processed files depend on, as plain values; kept beside them and compared at every start."""

@@ -65,6 +65,24 @@ class InMemoryDataset(Dataset):
 
     # The block -------------------------------------------------------------------------------------------------------
 
+    def __getattr__(self, key: str) -> Any:
+        """Attribute `key` of all selected graphs, joined as in a batch: `dataset.y`, `dataset[ids].y`.
+
+        Raises:
+            AttributeError: if the graphs have no such attribute, or only some of those selected have it.
+        """
+        data = self.__dict__.get("_data")
+        if not isinstance(data, Data) or key not in data:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{key}'")
+        if self.slices is None:
+            return data[key]
+        others = [other for other in data.keys() if other != key]  # noqa: SIM118
+        with self._without_trace():
+            try:
+                return Batch.from_data_list([self.get(i) for i in self.indices()], exclude_keys=others)[key]
+            except (ValueError, KeyError) as error:
+                raise AttributeError(f"'{key}' can't be read of all selected graphs: {error}") from error
+
     @property
     def data(self) -> Any:
         """The joined graph of all graphs, also of those that are not selected; setting it drops the cache."""

@@ -210,3 +210,20 @@ def test_hetero_stores_that_some_graphs_lack_keep_later_ids_right():
     assert ("a", "to", "b") not in batch[1].edge_types
     for graph, found in zip(graphs, batch.to_data_list(), strict=True):
         assert_equal(found, graph)
+
+
+def test_a_row_that_begins_with_a_tensor_is_joined_place_by_place():
+    graphs = [Data(num_nodes=1, row=(torch.ones(i + 1), f"graph {i}", i)) for i in range(3)]
+    for dataset in (Held(graphs), Held(iter(graphs))):
+        assert dataset.batch_path() == "vectorised"
+        for batch in (dataset.batch([2, 0]), dataset.batch([2, 0], vectorised=False)):
+            assert batch.row[0].tolist() == [1.0] * 4
+            assert batch.row[1] == ["graph 2", "graph 0"]
+            assert batch.row[2].tolist() == [2, 0]
+        for graph, found in zip(graphs, dataset, strict=True):
+            assert_equal(found, graph, normalised=True)
+
+
+def test_a_row_that_begins_otherwise_is_kept_as_it_is():
+    graphs = [Data(num_nodes=1, row=[f"graph {i}", torch.ones(i + 1)]) for i in range(2)]
+    assert [row[0] for row in Batch.from_data_list(graphs).row] == ["graph 0", "graph 1"]

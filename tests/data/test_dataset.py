@@ -260,3 +260,12 @@ def test_the_processed_folder_may_be_read_only(tmp_path):
     finally:
         for folder in (tmp_path, tmp_path / "processed"):
             folder.chmod(0o700)
+
+
+@pytest.mark.parametrize("content", [b"", b'{"class": ', b"\xff\xfe"])
+def test_a_damaged_fingerprint_is_named(tmp_path, content):
+    Path(tmp_path)
+    (tmp_path / "processed" / "fingerprint.json").write_bytes(content)
+    with pytest.raises(ValueError, match=r"fingerprint\.json.*damaged.*force_reload=True"):
+        Path(tmp_path)
+    assert len(Path(tmp_path, force_reload=True)) == 3

@@ -466,3 +466,27 @@ def test_a_missing_type_never_shifts_another_graph():
         assert batch["b"].ptr.tolist() == [0, 0, 1, 1, 6]
         for graph, i in zip(batch.to_data_list(), [3, 1, 0, 5], strict=True):
             assert_equal(graph, dataset[i])
+
+
+# Attributes of all graphs --------------------------------------------------------------------------------------------
+
+
+def test_an_attribute_of_the_dataset_is_that_of_its_graphs(graphs):
+    dataset = Held(graphs)
+    assert torch.equal(dataset.y, torch.arange(10))
+    assert torch.equal(dataset[[4, 2]].y, torch.tensor([4, 2]))
+    assert torch.equal(dataset[2:4].x, torch.cat([graphs[2].x, graphs[3].x]))
+    assert torch.equal(dataset[[3, 1]].edge_index, dataset.batch([3, 1]).edge_index)
+    assert dataset[:2].name == ["graph 0", "graph 1"]
+    assert dataset.cache_info().graphs == 0
+    assert Held(graphs[:1]).y.tolist() == [0]
+    del graphs[3].y
+    assert not hasattr(Held(graphs), "y")
+    assert not hasattr(dataset, "nothing")
+    with pytest.raises(AttributeError, match="missing in graph 3"):
+        Held(graphs).y  # noqa: B018
+
+
+def test_pickling_asks_an_unset_dataset_for_nothing(graphs):
+    assert len(pickle.loads(pickle.dumps(Held(graphs)))) == 10
+    assert len(copy.copy(Held(graphs))) == 10
