@@ -9,6 +9,8 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 TORCH_SPARSE ?= 1
 # The beginnings of notebooks' names, such as `02` or `02 03`; empty: all.
 NOTEBOOK ?=
+# Options of JupyterLab, such as `--no-browser --port 8889`. As root, in a container, it asks for one.
+LAB ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 # The experiment that `make bench` runs.
 BENCH ?= all
 
@@ -41,7 +43,7 @@ demo: .venv/.demo
 
 lab: .venv/.demo
 	@echo '== Opening JupyterLab; stop it with Ctrl-C'
-	@$(BIN)/jupyter lab notebooks
+	@$(BIN)/jupyter lab $(LAB) notebooks
 
 notebooks: .venv/.demo
 	@echo '== Running the notebooks at full size: minutes each; their outputs go into the files'
