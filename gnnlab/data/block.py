@@ -142,7 +142,8 @@ class _Part:
         self.columns = {name: _column(data, store, name, store[name], slices[name], shared) for name in names}
         if any(known.size(0) != length + 1 or bool((known.diff() < 0).any()) for known in shared):
             raise BlockRefused(f"the slices do not cut the block into {length} graphs")
-        always = any(name not in self.present for name in names)
+        # A type is one that a graph may lack; what is the graph's own never is.
+        always = self.key is None or any(name not in self.present for name in names)
         self.held = None if always or not names else np.logical_or.reduce([self.present[name] for name in names])
         self._node_slices = self._find_node_slices(data, store) if self.is_node else None
 

@@ -99,6 +99,25 @@ def test_ids_of_a_shape_that_edges_do_not_have_are_refused_by_name(shape):
             dataset.batch([0, 1], vectorised=vectorised)
 
 
+@pytest.mark.parametrize("make", [Data, HeteroData])
+def test_a_graph_without_any_attribute_lacks_them_all(make):
+    graphs = [make(), make(), make(), make()]
+    graphs[1].token, graphs[3].token = torch.ones(2), torch.ones(1)
+    dataset = Held(graphs)
+    assert_both_ways_agree(dataset, [1, 3, 1])
+    assert_both_ways_agree(dataset, [0, 2])
+    for vectorised in (True, False):
+        with pytest.raises(ValueError, match="attribute 'token' is missing in graph 1 but set in graph 0"):
+            dataset.batch([3, 0], vectorised=vectorised)
+
+
+def test_ids_of_nodes_that_only_some_graphs_have_count_no_others():
+    dataset = Held([Data(), Data(n_id=torch.arange(3)), Data()])
+    for index in ([0, 2], [1, 1]):
+        assert_both_ways_agree(dataset, index)
+    assert_both_ways_agree(dataset, [0, 1], exclude_keys=["n_id"])
+
+
 class Padded(Data):
     """A graph that counts its nodes otherwise."""
 
