@@ -332,7 +332,9 @@ class InMemoryDataset(Dataset):
         data, slices = cls.collate(data_list)
         saved.save(data, slices, path)
 
-    def load(self, path: str, data_cls: type = Data, *, mmap: bool = False, trust: bool = False) -> None:
+    def load(
+        self, path: str, data_cls: type = Data, *, mmap: bool = False, trust: bool = False, verify: bool = False
+    ) -> None:
         """Read what `save` wrote, or what PyG saved (`gnnlab.data.saved.load`).
 
         Args:
@@ -340,8 +342,9 @@ class InMemoryDataset(Dataset):
             data_cls: class of the graphs, where the file does not name it.
             mmap: map a folder's files into memory instead of reading them.
             trust: unpickle whatever the file holds; only for files that you made yourself.
+            verify: compare a folder's files with their checksums.
         """
-        self.data, self.slices = saved.load(path, data_cls, mmap=mmap, trust=trust)
+        self.data, self.slices = saved.load(path, data_cls, mmap=mmap, trust=trust, verify=verify)
 
 
 def _as_leaf(x: Any) -> Any:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
-from gnnlab.data.collate import cumulative, new_graph
+from gnnlab.data.collate import cumulative, new_graph, place
 from gnnlab.data.data import BaseData, Data
 from gnnlab.data.hetero_data import GLOBAL_STORE, HeteroData
 from gnnlab.data.nested import compact
@@ -107,7 +107,9 @@ def _check_plain(value: Any, where: str) -> None:
         )
 
 
-def load(path: str, data_cls: type = Data, *, mmap: bool = False, trust: bool = False) -> tuple[Any, Any]:
+def load(
+    path: str, data_cls: type = Data, *, mmap: bool = False, trust: bool = False, verify: bool = False
+) -> tuple[Any, Any]:
     """The joined graph and its slices from what `save` wrote, or from a file of PyG's `save` or
     `torch.save(self.collate(...))`.
 
@@ -117,6 +119,7 @@ def load(path: str, data_cls: type = Data, *, mmap: bool = False, trust: bool = 
         mmap: map a folder's files into memory; writing to the tensors copies the written pages and never changes the
             files.
         trust: unpickle whatever a file holds.
+        verify: compare a folder's files with their checksums, which reads them all; sizes are compared always.
 
     Raises:
         FileNotFoundError: if there is nothing at `path`.
@@ -125,10 +128,17 @@ def load(path: str, data_cls: type = Data, *, mmap: bool = False, trust: bool = 
             PyG's.
     """
     path = str(path)
+    data, slices = _read(path, data_cls, mmap, trust, verify)
+    if slices is not None:
+        _check_slices(data, slices, path, whole=not mmap)
+    return data, slices
+
+
+def _read(path: str, data_cls: type, mmap: bool, trust: bool, verify: bool) -> tuple[Any, Any]:
     if not fs.exists(path):
         raise FileNotFoundError(f"there are no saved graphs at {path}")
     if fs.isdir(path):
-        tree, meta = read_folder(_on_disk(path), mmap=mmap)
+        tree, meta = read_folder(_on_disk(path), mmap=mmap, verify=verify)
         if not isinstance(meta, Mapping) or not isinstance(tree, Mapping):
             raise ValueError(f"{path} holds no saved graphs")
         return _graph({**meta, **tree}, path, data_cls)
@@ -147,6 +157,22 @@ def load(path: str, data_cls: type = Data, *, mmap: bool = False, trust: bool = 
         case data if hasattr(data, "stores"):
             return _foreign(data, None, data_cls)
     raise ValueError(f"{path} holds no saved graphs, but a {type(found).__name__}")
+
+
+def _check_slices(data: Any, slices: Mapping[Any, Any], path: str, whole: bool) -> None:
+    """Raise where slices do not fit the values that they cut: at their ends, and with `whole` in between."""
+    for store in data.stores:
+        part = slices if store._key is None else slices.get(store._key, {})
+        for name, value in store.items():
+            ends = part.get(name)
+            if not isinstance(ends, Tensor) or ends.dim() != 1 or is_sparse(value):
+                continue
+            size = len(value) if isinstance(value, list) else None
+            if isinstance(value, Tensor) and value.dim() > 0:
+                size = value.size(data.__cat_dim__(name, value, store) or 0)
+            fits = ends.numel() > 0 and int(ends[0]) == 0 and (size is None or int(ends[-1]) == size)
+            if not fits or (whole and bool((ends.diff() < 0).any())):
+                raise ValueError(f"{path} is damaged: the slices of {place(store._key, name)} do not fit its values")
 
 
 def _read_file(path: str, trust: bool) -> Any:

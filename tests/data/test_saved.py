@@ -332,11 +332,9 @@ def test_a_folder_with_a_file_missing_or_cut_short_is_refused(tmp_path):
                 Saved(path, mmap=mmap)
 
 
-def test_slices_beyond_the_block_read_nothing_else(tmp_path):
-    path = tmp_path / "graphs.pt"
-    content = {"format": saved.FORMAT, "version": 1, "class": "gnnlab.data.data.Data"}
-    torch.save({**content, "data": {"x": torch.ones(3, 1)}, "slices": {"x": torch.tensor([0, 2, 10_000])}}, path)
-    dataset = Saved(path)
+def test_slices_beyond_the_block_read_nothing_else():
+    dataset = InMemoryDataset()
+    dataset.data, dataset.slices = Data(x=torch.ones(3, 1)), {"x": torch.tensor([0, 2, 10_000])}
     assert dataset.batch([0, 0]).x.tolist() == [[1.0]] * 4
     with pytest.raises((RuntimeError, IndexError)):
         dataset.batch([1])
@@ -580,3 +578,26 @@ def test_a_stream_of_events_of_pygs(tmp_path, pyg):
     events = {"src": torch.tensor([0]), "dst": torch.tensor([1]), "t": torch.tensor([2]), "msg": torch.ones(1, 2)}
     torch.save(pyg.data.TemporalData(**events), path)
     assert equal(Saved(path)[0], TemporalData(**events))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_slices_that_do_not_fit_are_refused(tmp_path, name):
+    path = str(tmp_path / name)
+    for change in ([0, 3, 2, 12, 18, 25], [1, 3, 7, 12, 18, 25], [0, 3, 7, 12, 18, 24]):
+        block, slices = InMemoryDataset.collate(make_graphs())
+        assert slices["x"].tolist() == [0, 3, 7, 12, 18, 25]
+        saved.save(block, {**slices, "x": torch.tensor(change)}, path)
+        with pytest.raises(ValueError, match=rf"{name}.*damaged: the slices of attribute 'x' do not fit"):
+            InMemoryDataset().load(path)
+
+
+def test_a_flipped_bit_is_found_where_one_asks(tmp_path):
+    path = tmp_path / "folder"
+    InMemoryDataset.save(make_graphs(), str(path))
+    victim = max(path.glob("*.bin"), key=lambda file: file.stat().st_size)
+    content = bytearray(victim.read_bytes())
+    content[0] ^= 1
+    victim.write_bytes(content)
+    InMemoryDataset().load(str(path))
+    with pytest.raises(ValueError, match=victim.name):
+        InMemoryDataset().load(str(path), verify=True)
