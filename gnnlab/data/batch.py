@@ -136,8 +136,14 @@ def finish_batch(batch: Any, num_graphs: int, slices: Any, incs: Any) -> Any:
 
 @cache
 def batch_class(cls: Any) -> Any:
-    """The class of batches of `cls`, made once: `DataBatch` for `Data`."""
-    return cls if issubclass(cls, Batch) else type(f"{cls.__name__}Batch", (Batch, cls), {"__module__": __name__})
+    """The class of batches of `cls`, made once: `DataBatch` for `Data`.
+
+    It stands where `cls` does: torch tells the classes that it may load by module and name.
+    """
+    if issubclass(cls, Batch):
+        return cls
+    place = {"__module__": cls.__module__, "__qualname__": f"{cls.__qualname__}Batch"}
+    return type(f"{cls.__name__}Batch", (Batch, cls), place)
 
 
 def graph_class(cls: type) -> Any:

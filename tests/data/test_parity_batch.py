@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import sys
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -325,6 +327,17 @@ def test_copies_of_batches_can_be_taken_apart(kind: str, how: Callable[[Any], An
     assert twin.num_graphs == 3
     again = how(Batch.from_data_list([batch, batch]))
     assert_equal(again[1], Batch.from_data_list([batch, batch])[1])
+
+
+def test_batches_of_classes_of_one_name_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    for where in ("here", "there"):
+        module = types.ModuleType(where)
+        module.Same = type("Same", (Data,), {"__module__": where})  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, where, module)
+    batches = [Batch.from_data_list([sys.modules[where].Same(x=torch.ones(2))] * 2) for where in ("here", "there")]
+    for batch in batches:
+        assert type(batch).__name__ == "SameBatch"
+        assert type(reload(batch)) is type(batch)
 
 
 def test_batches_are_joined_into_one() -> None:

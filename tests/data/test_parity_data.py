@@ -17,6 +17,9 @@ from gnnlab.data.testing import assert_equal
 from gnnlab.typing import SparseTensor
 from tests.data.side_by_side import OURS, assert_same, evaluate, ids, reload, theirs
 
+#: torch says so once a process, of CSR and the like.
+pytestmark = pytest.mark.filterwarnings("ignore:Sparse .* support is in beta:UserWarning")
+
 GRAPH = """
 d = n.Data(x=torch.arange(6.).view(3, 2), edge_index=ids([0, 1, 1, 2], [1, 0, 2, 1]),
            edge_attr=torch.arange(8.).view(4, 2), y=ids(1))
