@@ -118,11 +118,24 @@ class _Pick:
                 self._nodes[key] = np.diff(self.bounds(parts[key].node_slices())[1])
         return self._nodes[key]
 
+    def holds(self, key: Any) -> NDArray[np.bool_]:
+        """`[n]`. Whether each graph has type `key`."""
+        if key not in self.block.parts:
+            return np.zeros(len(self.index), np.bool_)
+        held = self.block.parts[key].held
+        return np.ones(len(self.index), np.bool_) if held is None else held[self.index]
+
     def offsets(self, key: Any, is_edge: bool) -> Tensor | None:
         """What node ids in storage `key` are shifted by: `[n]`, or `[n, 2, 1]` for an edge type; `None` if by
         nothing.
         """
-        counts = np.stack([self.num_nodes(key[0]), self.num_nodes(key[-1])]) if is_edge else self.num_nodes(key)
+        if is_edge:
+            here = self.holds(key)
+            if any((here & ~self.holds(end)).any() for end in (key[0], key[-1])):
+                raise BlockRefused(f"some graphs have edges of type {key}, but no nodes for them")
+            counts = np.stack([self.num_nodes(key[0]), self.num_nodes(key[-1])])
+        else:
+            counts = self.num_nodes(key)
         offsets = np.cumsum(counts, axis=-1) - counts
         if not offsets.any():
             return None

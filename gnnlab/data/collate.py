@@ -303,7 +303,14 @@ class _StoreJoiner:
             if rule.inc is None:
                 return None
             if rule.inc == "num_nodes":
-                return offsets_of(self._num_nodes())
+                counts = self._num_nodes()
+                unknown = next((i for i, count in enumerate(counts) if count is None), None)
+                if unknown is not None:
+                    raise ValueError(
+                        f"can't tell by how much to shift {place(self.key, name)}, since the number of nodes of graph "
+                        f"{unknown} is unknown: set 'num_nodes'"
+                    )
+                return offsets_of(counts)
         spread: Sequence[Any] = values
         if at is not None:
             nothing = values[0][:0] if isinstance(values[0], Tensor) and values[0].dim() else 0

@@ -118,6 +118,32 @@ def test_ids_of_nodes_that_only_some_graphs_have_count_no_others():
     assert_both_ways_agree(dataset, [0, 1], exclude_keys=["n_id"])
 
 
+@pytest.mark.filterwarnings("ignore:Unable to accurately infer 'num_nodes'")
+def test_ids_are_not_shifted_by_an_unknown_number_of_nodes():
+    dataset = Held([Data(my_index=torch.tensor([0, 1]), y=1), Data(my_index=torch.tensor([2]), y=2)])
+    for vectorised in (True, False):
+        with pytest.raises(
+            ValueError, match="shift attribute 'my_index', since the number of nodes of graph 0 is unknown"
+        ):
+            dataset.batch([0, 1], vectorised=vectorised)
+        assert dataset.batch([0, 1], exclude_keys=["my_index"], vectorised=vectorised).y.tolist() == [1, 2]
+
+
+def test_edges_to_a_type_that_their_graph_lacks_are_refused():
+    graphs = [HeteroData(), HeteroData(), HeteroData()]
+    for at, graph in enumerate(graphs):
+        graph["a"].num_nodes = 2
+        if at > 0:
+            graph["a", "to", "b"].edge_index = torch.tensor([[0], [1]])
+        if at > 1:
+            graph["b"].num_nodes = 2
+    dataset = Held(graphs)
+    assert_both_ways_agree(dataset, [0, 2, 2])
+    for vectorised in (True, False):
+        with pytest.raises(ValueError, match="the number of nodes of type 'b' is unknown"):
+            dataset.batch([2, 1], vectorised=vectorised)
+
+
 class Padded(Data):
     """A graph that counts its nodes otherwise."""
 
