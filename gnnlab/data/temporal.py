@@ -146,7 +146,9 @@ class TemporalData(BaseData):
         times = self.t.cpu().numpy()
         shares = [1.0 - val_ratio - test_ratio, 1.0 - test_ratio]
         ends = np.quantile(times, shares) if len(times) else []
-        cuts = [int((times <= end).sum()) for end in ends] or [0, 0]
+        # Shares are binary fractions, so that a quantile may fall short of the event it should hit by a rounding error.
+        rounding = 1e-12 * float(times[-1] - times[0]) if len(times) else 0.0
+        cuts = [int((times <= end + rounding).sum()) for end in ends] or [0, 0]
         return self[: cuts[0]], self[cuts[0] : cuts[1]], self[cuts[1] :]
 
     def is_sorted_by_time(self) -> bool:

@@ -206,6 +206,14 @@ def test_splits_are_those_of_pyg(times: list[int], val_percent: int, test_percen
     assert sum(len(part) for part in found) == len(ours)
 
 
+def test_a_share_that_binary_fractions_miss_cuts_where_it_should() -> None:
+    times = torch.tensor([0, 0, 1, 1, 1, 1])
+    data = TemporalData(src=times, dst=times, t=times, msg=times)
+    assert [len(part) for part in data.train_val_test_split(0.14, 0.46)] == [6, 0, 0]
+    late = TemporalData(src=times, dst=times, t=1_600_000_000 + torch.arange(6), msg=times)
+    assert [len(part) for part in late.train_val_test_split(0.14, 0.46)] == [3, 0, 3]
+
+
 def test_splits_by_default_and_refused() -> None:
     assert [len(part) for part in stream().train_val_test_split()] == [3, 1, 1]
     with pytest.raises(ValueError, match=r"shares of one whole, found 0\.5 and 0\.6"):
