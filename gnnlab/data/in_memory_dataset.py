@@ -17,6 +17,7 @@ from gnnlab.data.cache import CachedGraphs, CacheInfo, GraphCache, Limit, storag
 from gnnlab.data.collate import collate
 from gnnlab.data.data import Data
 from gnnlab.data.dataset import Dataset, OnChange
+from gnnlab.data.hetero_data import HeteroData
 from gnnlab.data.positions import positions
 from gnnlab.data.separate import Separator
 from gnnlab.data.stream import collate_stream, count_graphs
@@ -158,7 +159,8 @@ class InMemoryDataset(Dataset):
         chosen = self if idx is None else self.index_select(idx)
         out = copy.copy(self)
         out._indices = None
-        out._data, out.slices = self.collate(chosen.get(i).clone() for i in chosen.indices())
+        with self._without_trace():
+            out._data, out.slices = self.collate(chosen.get(i).clone() for i in chosen.indices())
         out._release()
         return out
 
@@ -359,6 +361,7 @@ class _Cut:
     def __init__(self, data: Any, slices: Any) -> None:
         self.data, self.slices = data, slices
         self._stores = [(store, store._version) for store in data.stores]
+        self._metadata = data.metadata() if isinstance(data, HeteroData) else None
         self.length = count_graphs(slices)
         self.separator = Separator(type(data), data, slices)
         self.storages = storages_of(data)
@@ -368,6 +371,8 @@ class _Cut:
 
     def is_fresh(self) -> bool:
         """Whether nothing has been written to the block since."""
+        if self._metadata is not None and self._metadata != self.data.metadata():
+            return False
         return all(store._version == version for store, version in self._stores)
 
     def build(self, kept: Any) -> Any:
@@ -383,19 +388,25 @@ class _Cut:
 
 
 class Selection(Sequence[Any]):
-    """Some graphs of a dataset as a list would hold them, each cut out when it is asked for."""
+    """Some graphs of a dataset as a list would hold them, which are cut out when the first of them is asked for."""
 
     def __init__(self, dataset: InMemoryDataset, indices: Sequence[int]) -> None:
         self.dataset, self.indices = dataset, indices
+        self._graphs: list[Any] | None = None
 
     def __len__(self) -> int:
         return len(self.indices)
 
     def __getitem__(self, idx: Any) -> Any:
-        if isinstance(idx, slice):
-            return [self.dataset[i] for i in self.indices[idx]]
-        return self.dataset[self.indices[idx]]
+        if self._graphs is None:  # once, since a transform may be random
+            self._graphs = [self.dataset[i] for i in self.indices]
+        return self._graphs[idx]
 
-    def batch(self, follow_batch: list[str] | None, exclude_keys: list[str] | None, vectorised: bool) -> Any:
+    @property
+    def is_vectorised(self) -> bool:
+        """Whether `batch` needs no single graph."""
+        return self.dataset._why_not_vectorised() is None
+
+    def batch(self, follow_batch: list[str] | None, exclude_keys: list[str] | None) -> Any:
         """All of them as a batch."""
-        return self.dataset.batch(self.indices, follow_batch, exclude_keys, vectorised=vectorised)
+        return self.dataset.batch(self.indices, follow_batch, exclude_keys)

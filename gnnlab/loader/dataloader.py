@@ -36,8 +36,8 @@ class Collater:
 
     def __call__(self, batch: Any) -> Any:
         if isinstance(batch, Selection):
-            if self.vectorised and batch.dataset.transform is None:
-                return batch.batch(self.follow_batch, self.exclude_keys, self.vectorised)
+            if self.vectorised and batch.is_vectorised:
+                return batch.batch(self.follow_batch, self.exclude_keys)
             batch = list(batch)
         first = batch[0]
         if isinstance(first, BaseData):

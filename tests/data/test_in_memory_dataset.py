@@ -490,3 +490,16 @@ def test_an_attribute_of_the_dataset_is_that_of_its_graphs(graphs):
 def test_pickling_asks_an_unset_dataset_for_nothing(graphs):
     assert len(pickle.loads(pickle.dumps(Held(graphs)))) == 10
     assert len(copy.copy(Held(graphs))) == 10
+
+
+def test_types_that_come_and_go_leave_no_stale_graph():
+    dataset = Held(hetero_graphs())
+    assert "b" in dataset[1].node_types
+    del dataset._data["a", "to", "b"], dataset._data["b"]
+    assert dataset[1].node_types == ["a"]
+
+
+def test_copying_leaves_nothing_in_the_cache(graphs):
+    dataset = Held(graphs)
+    assert len(dataset.copy()) == 10
+    assert dataset.cache_info().misses == 0

@@ -149,3 +149,29 @@ def test_many_epochs_with_workers_keep_memory_flat_and_leave_no_process():
     last = epochs(180)
     assert last - first < 8 * 2**20
     assert {child.pid for child in me.children(recursive=True)} <= before
+
+
+class WithLabels(Held):
+    def get(self, idx):
+        return super().get(idx), idx
+
+
+def test_a_dataset_of_graphs_with_labels():
+    whole = make_dataset()
+    dataset = WithLabels([whole[i] for i in range(6)])
+    graphs, labels = next(iter(DataLoader(dataset, batch_size=3)))
+    assert graphs.num_graphs == 3
+    assert labels.tolist() == [0, 1, 2]
+
+
+def test_a_random_transform_is_applied_once_a_read():
+    def draw(graph):
+        graph.drawn = torch.rand(1)
+        return graph
+
+    def twice(graphs):
+        return [graph.drawn for graph in graphs], [graph.drawn for graph in graphs]
+
+    loader = torch.utils.data.DataLoader(make_dataset(transform=draw), batch_size=4, collate_fn=twice)
+    for first, second in loader:
+        assert first == second
