@@ -14,7 +14,15 @@ from torch import Tensor
 from gnnlab.data import homogeneous, html, subgraphs, time_windows, validation
 from gnnlab.data.join import concat
 from gnnlab.data.rules import Rule, increment_of, rule_of
-from gnnlab.data.storage import BaseStorage, EdgeStorage, GlobalStorage, NodeStorage, known_num_nodes, stored_keys
+from gnnlab.data.storage import (
+    BaseStorage,
+    EdgeStorage,
+    GlobalStorage,
+    NodeStorage,
+    known_num_nodes,
+    set_property,
+    stored_keys,
+)
 from gnnlab.data.text import data_repr
 
 
@@ -442,12 +450,7 @@ class Data(BaseData):
         return getattr(self._store, key)
 
     def __setattr__(self, key: str, value: Any) -> None:
-        descriptor = getattr(type(self), key, None)
-        if isinstance(descriptor, property):
-            if descriptor.fset is None:
-                raise AttributeError(f"'{key}' of '{type(self).__name__}' is computed and can't be set")
-            descriptor.fset(self, value)
-        else:
+        if not set_property(self, key, value):
             setattr(self._store, key, value)
 
     def __delattr__(self, key: str) -> None:

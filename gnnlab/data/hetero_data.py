@@ -12,7 +12,7 @@ from gnnlab.data import homogeneous, subgraphs, validation
 from gnnlab.data.data import BaseData, needs_no_arguments
 from gnnlab.data.nested import compact
 from gnnlab.data.rules import Rule, increment_of, rule_of
-from gnnlab.data.storage import BaseStorage, EdgeStorage, NodeStorage, known_num_nodes
+from gnnlab.data.storage import BaseStorage, EdgeStorage, NodeStorage, known_num_nodes, set_property
 from gnnlab.typing import EdgeType, Metadata, NodeType
 
 #: The relation of an edge type that is given as (source, target) only.
@@ -240,16 +240,13 @@ class HeteroData(BaseData):
         raise AttributeError(f"'{type(self).__name__}' has no attribute '{key}'")
 
     def __setattr__(self, key: str, value: Any) -> None:
-        descriptor = getattr(type(self), key, None)
-        if isinstance(descriptor, property):
-            if descriptor.fset is None:
-                raise AttributeError(f"'{key}' of '{type(self).__name__}' is computed and can't be set")
-            descriptor.fset(self, value)
-        elif key in self._node_store_dict:
+        if set_property(self, key, value):
+            return
+        if key in self._node_store_dict:
             raise AttributeError(
                 f"'{key}' is a node type: set attributes of its storage, data['{key}'].attribute = value"
             )
-        elif key.endswith("_dict") and self._is_by_type(value):
+        if key.endswith("_dict") and self._is_by_type(value):
             self.set_value_dict(key[: -len("_dict")], value)
         else:
             setattr(self._global_store, key, value)

@@ -90,14 +90,11 @@ class BaseStorage(MutableMapping[str, Any]):
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{key}'") from None
 
     def __setattr__(self, key: str, value: Any) -> None:
-        descriptor = getattr(type(self), key, None)
-        if isinstance(descriptor, property):
-            if descriptor.fset is None:
-                raise AttributeError(f"'{key}' of '{type(self).__name__}' is computed and can't be set")
-            descriptor.fset(self, value)
-        elif key in _OWN:
+        if set_property(self, key, value):
+            return
+        if key in _OWN:
             raise AttributeError(f"'{key}' is what '{type(self).__name__}' itself needs: choose another name")
-        elif key.startswith("_"):
+        if key.startswith("_"):
             self.__dict__[key] = value
         else:
             self[key] = value
@@ -576,6 +573,21 @@ def take(store: BaseStorage, key: str, index: Tensor) -> Any:
     if value.layout in (torch.sparse_csr, torch.sparse_csc):
         return value.to_sparse_coo().index_select(dim, ids.to(value.device)).to_sparse(layout=value.layout)
     return value.index_select(dim, ids.to(value.device))
+
+
+def set_property(obj: Any, key: str, value: Any) -> bool:
+    """Set `obj.key` if the class of `obj` has a property of that name; returns whether it has.
+
+    Raises:
+        AttributeError: if the property is computed.
+    """
+    descriptor = getattr(type(obj), key, None)
+    if not isinstance(descriptor, property):
+        return False
+    if descriptor.fset is None:
+        raise AttributeError(f"'{key}' of '{type(obj).__name__}' is computed and can't be set")
+    descriptor.fset(obj, value)
+    return True
 
 
 def _no_parent() -> None:
