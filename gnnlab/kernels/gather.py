@@ -52,6 +52,27 @@ def gather_parts(block: NDArray, starts: Ids, ends: Ids, out: NDArray) -> None: 
                 target[k] = source[k]
 
 
+def join_parts(memory: NDArray, starts: Ids, ends: Ids, out: NDArray) -> None:  # type: ignore[type-arg]
+    """Join parts that lie anywhere in `memory`, each with its rows one after another, along the second dimension.
+
+    Serial over parts, then rows; allocates nothing; its order is fixed.
+
+    Args:
+        memory: `[size]`, any dtype.
+        starts: `[n]` int64. Where each part begins in `memory`.
+        ends: `[n + 1]` int64. Where each part begins and ends in a row of `out`.
+        out: `[rows, columns]`, written between `ends[0]` and `ends[-1]`.
+    """
+    for i in range(starts.shape[0]):
+        size = ends[i + 1] - ends[i]
+        for row in range(out.shape[0]):
+            start = starts[i] + row * size
+            source = memory[start : start + size]
+            target = out[row, ends[i] : ends[i + 1]]
+            for k in range(source.size):
+                target[k] = source[k]
+
+
 def shift_parts(values: Ids, ends: Ids, steps: Ids) -> None:
     """Add `steps[row, i]` to part `i` of every row of `values`, in place.
 
@@ -71,4 +92,4 @@ def shift_parts(values: Ids, ends: Ids, steps: Ids) -> None:
 
 
 part_bounds, gather_parts = compile(part_bounds), compile(gather_parts)
-shift_parts = compile(shift_parts)
+join_parts, shift_parts = compile(join_parts), compile(shift_parts)

@@ -28,6 +28,13 @@ def test_gather_equals_slicing(data):
     gather.gather_parts(block, starts, ends, out)
     assert np.array_equal(out, expected)
 
+    rows_together = [part.reshape(-1) for part in parts]
+    memory = np.concatenate([np.zeros(3, np.int32), *rows_together])
+    begins = 3 + np.cumsum([0, *(part.size for part in rows_together[:-1])])
+    joined = np.full((rows, total * words), -1, dtype=np.int32)
+    gather.join_parts(memory, begins, ends * words, joined)
+    assert np.array_equal(joined, expected.reshape(rows, -1))
+
     labels = np.repeat(np.arange(len(index)), np.array(sizes)[index])
     values = np.zeros((rows, total), dtype=np.int64)
     steps = np.arange(rows * len(index), dtype=np.int64).reshape(rows, len(index))
