@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from gnnlab._version import __version__
 
 if TYPE_CHECKING:
+    from gnnlab.determinism import deterministic
     from gnnlab.seed import seed_everything
 
-__all__ = ["__version__", "seed_everything"]
+__all__ = ["__version__", "deterministic", "seed_everything"]
 
 _SUBPACKAGES = (
     "bench",
@@ -28,12 +29,14 @@ _SUBPACKAGES = (
     "utils",
 )
 
+_FUNCTIONS = {"deterministic": "gnnlab.determinism", "seed_everything": "gnnlab.seed"}
+
 
 def __getattr__(name: str) -> Any:
     if name in _SUBPACKAGES:
         return import_module(f"gnnlab.{name}")
-    if name == "seed_everything":
-        return import_module("gnnlab.seed").seed_everything
+    if name in _FUNCTIONS:
+        return getattr(import_module(_FUNCTIONS[name]), name)
     if name in ("EdgeIndex", "Index"):
         return getattr(import_module("gnnlab.typing"), name)
     raise AttributeError(f"module 'gnnlab' has no attribute {name!r}")

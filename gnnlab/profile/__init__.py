@@ -6,6 +6,7 @@ from gnnlab.profile.host import Machine, machine
 from gnnlab.profile.memory import Footprint, Ledger, footprint, nbytes
 from gnnlab.profile.owners import Report, report
 from gnnlab.profile.processes import Pss, pss
+from gnnlab.profile.repeats import Determinism, Spread, determinism
 from gnnlab.profile.sizes import (
     count_parameters,
     get_cpu_memory_from_gc,
@@ -27,17 +28,20 @@ from gnnlab.profile.timers import (
 __all__ = [
     "CollateEstimate",
     "Comparison",
+    "Determinism",
     "Footprint",
     "Ledger",
     "Machine",
     "Peak",
     "Pss",
     "Report",
+    "Spread",
     "Timing",
     "bandwidth",
     "benchmark",
     "compare",
     "count_parameters",
+    "determinism",
     "estimate_collate",
     "footprint",
     "get_cpu_memory_from_gc",
