@@ -23,6 +23,7 @@ _SUBPACKAGES = (
     "io",
     "kernels",
     "loader",
+    "nn",
     "profile",
     "sparse",
     "typing",

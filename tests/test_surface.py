@@ -16,6 +16,10 @@ NAMES = {
     "io": "fs read_tu_data read_planetoid_data",
     "loader": "DataLoader DataListLoader DenseDataLoader DynamicBatchSampler ImbalancedSampler CachedLoader "
     "PrefetchLoader TemporalDataLoader",
+    "nn": "Linear HeteroConv Sequential MLP global_add_pool global_mean_pool global_max_pool TopKPooling BatchNorm "
+    "LayerNorm GraphNorm PairNorm InstanceNorm JumpingKnowledge",
+    "nn.inits": "glorot glorot_orthogonal kaiming_uniform ones zeros reset uniform",
+    "nn.resolver": "activation_resolver normalization_resolver",
     "utils": "scatter segment spmm softmax segment_logsumexp cumsum degree coalesce is_undirected to_undirected "
     "add_self_loops add_remaining_self_loops remove_self_loops segregate_self_loops contains_self_loops "
     "get_self_loop_attr contains_isolated_nodes remove_isolated_nodes sort_edge_index subgraph bipartite_subgraph "
@@ -33,7 +37,7 @@ NAMES = {
     "profile": "benchmark timeit get_data_size get_cpu_memory_from_gc get_model_size count_parameters "
     "get_gpu_memory_from_gc get_gpu_memory_from_nvidia_smi",
     "typing": "SparseTensor Adj NodeType EdgeType OptTensor OptPairTensor Size",
-    "": "seed_everything __version__",
+    "": "deterministic seed_everything __version__",
 }
 
 

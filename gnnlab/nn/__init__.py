@@ -1,11 +1,26 @@
 """Layers, and models that are built of them."""
 
+from gnnlab.nn.conv import HeteroConv
+from gnnlab.nn.dense import Linear
+from gnnlab.nn.models import MLP, HeteroJumpingKnowledge, JumpingKnowledge
 from gnnlab.nn.norm import BatchNorm, GraphNorm, InstanceNorm, LayerNorm, PairNorm
+from gnnlab.nn.pool import TopKPooling, global_add_pool, global_max_pool, global_mean_pool
+from gnnlab.nn.sequential import Sequential
 
 __all__ = [
+    "MLP",
     "BatchNorm",
     "GraphNorm",
+    "HeteroConv",
+    "HeteroJumpingKnowledge",
     "InstanceNorm",
+    "JumpingKnowledge",
     "LayerNorm",
+    "Linear",
     "PairNorm",
+    "Sequential",
+    "TopKPooling",
+    "global_add_pool",
+    "global_max_pool",
+    "global_mean_pool",
 ]

@@ -1,6 +1,5 @@
 """A module beside PyG's of the same name and state."""
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -32,14 +31,6 @@ def assert_alike(ours: Module, theirs: Module, *args: Any, **kwargs: Any) -> Non
         tracked = [leaf.grad for leaf in leaves if isinstance(leaf, Tensor) and leaf.requires_grad]
         results.append((out, tracked, [p.grad for p in module.parameters()], dict(module.state_dict())))
     assert_same(*results)
-
-
-def outcome(function: Callable[[], Any]) -> Any:
-    """What a call gives, or the class of its error."""
-    try:
-        return function()
-    except (ValueError, TypeError, IndexError, RuntimeError, AssertionError) as error:
-        return type(error)
 
 
 def _leaf(arg: Any) -> Any:
