@@ -9,6 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gnnlab.sparse.memory import empty
+
 T = TypeVar("T")
 
 #: Up to this many elements torch joins tensors in one plain loop; beyond, it sets up each copy for many threads, which
@@ -77,7 +79,7 @@ def _join_portions(pieces: list[Tensor], shape: list[int], dim: int) -> Tensor |
     """`pieces` joined by torch's plain loop, as many at a time as it takes; `None` if gradients are tracked, which this
     would lose.
     """
-    out = _empty(shape, pieces[0].dtype)
+    out = empty(shape, pieces[0].dtype)
     at = 0
     for portion in portions(pieces, min(_PLAIN_LOOP * len(pieces) // (2 * out.numel()), _PORTION)):
         part = torch.cat(portion, dim)
@@ -95,7 +97,7 @@ def _join_at(addresses: list[int], counts: list[int], shape: list[int], dim: int
     """Join the values that lie at these addresses of the process's memory; `None` if one is not aligned."""
     from gnnlab.kernels.gather import join_parts
 
-    out = _empty(shape, dtype)
+    out = empty(shape, dtype)
     memory = np.asarray(_Memory(out.element_size()))
     starts, unaligned = np.divmod(np.array(addresses, dtype=np.int64), out.element_size())
     if unaligned.any():
@@ -105,11 +107,6 @@ def _join_at(addresses: list[int], counts: list[int], shape: list[int], dim: int
     rows = out.view(-1).view(torch.uint8).numpy().view(memory.dtype).reshape(prod(shape[:dim]), -1)
     join_parts(memory, starts - 1, ends * prod(shape[dim + 1 :]), rows)
     return out
-
-
-def _empty(shape: list[int], dtype: torch.dtype) -> Tensor:
-    """NumPy asks the system for huge pages, which makes the first write to a new block of memory cheap."""
-    return torch.from_numpy(np.empty(prod(shape) * dtype.itemsize, dtype=np.uint8)).view(dtype).view(shape)
 
 
 class _Memory:

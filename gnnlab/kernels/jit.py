@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from llvmlite import ir
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -25,7 +28,7 @@ def compile(kernel: F) -> F:
     before = settings.CACHE_DIR
     settings.CACHE_DIR = str(cache_folder())
     try:
-        compiled: Any = numba.njit(nogil=True, cache=True)(kernel)
+        compiled: Any = numba.njit(nogil=True, cache=True, error_model="numpy")(kernel)
     finally:
         settings.CACHE_DIR = before
     return cast(F, compiled)
@@ -49,3 +52,25 @@ def cache_folder() -> Path:
         if os.access(folder, os.W_OK):
             return folder
     raise OSError(f"found no folder to keep compiled kernels in: neither {here} nor the user's cache can be written")
+
+
+def _prefetch(array: Any, row: int, column: int) -> None:
+    """Ask for the memory where `array[row, column]` lies, of a contiguous array, without waiting for it."""
+
+
+@intrinsic
+def _compiled_prefetch(typing, array, row, column):  # type: ignore[no-untyped-def]
+    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        x = context.make_array(signature.args[0])(context, builder, arguments[0])
+        at = builder.add(builder.mul(arguments[1], cgutils.unpack_tuple(builder, x.shape)[1]), arguments[2])
+        number, pointer = ir.IntType(32), builder.bitcast(builder.gep(x.data, [at]), ir.IntType(8).as_pointer())
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
+        ask = builder.module.declare_intrinsic("llvm.prefetch", [pointer.type], kind)
+        to_read, keep_long, of_data = (ir.Constant(number, value) for value in (0, 3, 1))
+        builder.call(ask, [pointer, to_read, keep_long, of_data])
+        return context.get_dummy_value()
+
+    return numba.void(array, numba.intp, numba.intp), code
+
+
+prefetch = _prefetch if cast(Any, numba.config).DISABLE_JIT else cast(Any, _compiled_prefetch)

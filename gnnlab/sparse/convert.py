@@ -15,7 +15,7 @@ from torch import Tensor
 
 from gnnlab.sparse import torch_compressed, torch_coo
 from gnnlab.sparse.coalesce import is_coalesced
-from gnnlab.sparse.storage import DERIVED, SparseStorage
+from gnnlab.sparse.storage import CACHES, SparseStorage
 
 if TYPE_CHECKING:
     from gnnlab.sparse.tensor import SparseTensor
@@ -91,7 +91,8 @@ def read_torch_sparse(mat: Any) -> SparseStorage:
     if not is_torch_sparse(mat):
         raise TypeError(f"mat must be a torch_sparse.SparseTensor, found {type(mat).__name__}")
     given = "row" if mat.storage.has_row() else "rowptr"
-    index = {key: getattr(mat.storage, key)() for key in DERIVED if getattr(mat.storage, f"has_{key}")()}
+    held = [key for key in ("row", "rowptr", *CACHES) if getattr(mat.storage, f"has_{key}")()]
+    index = {key: getattr(mat.storage, key)() for key in held}
     sizes = mat.sparse_sizes()
     return SparseStorage.trusted(given, index, mat.storage.col(), mat.storage.value(), tuple(sizes))
 

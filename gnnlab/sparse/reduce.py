@@ -52,17 +52,33 @@ def scatter(value: Tensor, index: Tensor, size: int, reduce: str) -> Tensor:
     check_reduce(reduce)
     if value.dtype == torch.bool:
         return scatter(value.to(torch.uint8), index, size, "min" if reduce == "min" else "max").bool()
-    out = value.new_zeros(size, *value.shape[1:])
     if reduce in ("min", "max"):
-        where = index.view(-1, *[1] * (value.dim() - 1)).expand_as(value)
-        return out.scatter_reduce(0, where, value, f"a{reduce}", include_self=False)
-    out = out.index_add(0, index, value)
+        return scatter_extreme(value, index, 0, size, f"a{reduce}")
+    out = value.new_zeros(size, *value.shape[1:]).index_add(0, index, value)
     if reduce != "mean":
         return out
     count = torch.bincount(index, minlength=size).clamp_(min=1)
     count = count.view(-1, *[1] * (value.dim() - 1)).to(value.device)
     exact = out.is_floating_point() or out.is_complex()
     return out / count if exact else out.div(count, rounding_mode="floor")
+
+
+def scatter_extreme(src: Tensor, index: Tensor, dim: int, size: int, extreme: str) -> Tensor:
+    """[..., size, ...]: the 'amin' or 'amax' of the entries of `src`, [..., n, ...], that `index`, [n] int64, sends to
+    the same place along `dim`; 0 where nothing is.
+
+    What torch starts from counts as one more entry that ties, where it equals the result, even with
+    `include_self=False`; so floating-point numbers start from one that equals nothing.
+    """
+    shape = [*src.shape[:dim], size, *src.shape[dim + 1 :]]
+    aligned = [1] * dim + [-1] + [1] * (src.dim() - dim - 1)
+    wide = index.view(aligned).expand_as(src)
+    start = src.new_full(shape, float("nan") if src.is_floating_point() else 0)
+    out = start.scatter_reduce(dim, wide, src, extreme, include_self=False)
+    if not src.is_floating_point():
+        return out
+    untouched = torch.ones(size, dtype=torch.bool, device=index.device).index_fill_(0, index, False)
+    return out.masked_fill(untouched.view(aligned), 0)
 
 
 def _dense(value: Tensor, dim: int, reduce: str) -> Tensor:

@@ -17,9 +17,12 @@ from gnnlab.sparse.pointers import (
     stable_order,
 )
 
-# What can be derived and kept. torch_sparse counts the last five as caches; we also count `row` or
-# `rowptr`, whichever of the two was not given.
+# What can be derived and kept; and `csc_row`, which products keep for their gradients, and which is neither pickled nor
+# filled ahead.
 DERIVED = ("row", "rowptr", "rowcount", "colptr", "colcount", "csr2csc", "csc2csr")
+
+# Those that torch_sparse counts as caches; we also count `row` or `rowptr`, whichever of the two was not given.
+CACHES = ("rowcount", "colptr", "colcount", "csr2csc", "csc2csr")
 
 
 class SparseStorage:
@@ -33,7 +36,7 @@ class SparseStorage:
     - `col()`: [nnz] int64. `value()`: [nnz, ...] of any dtype, or None: a pattern without values.
     - `rowcount()`: [M] int64, entries a row. `colcount()`: [N] int64. `colptr()`: [N + 1] int64.
     - `csr2csc()`: [nnz] int64, the order that sorts the entries by column; `csc2csr()`: [nnz]
-      int64, its inverse.
+      int64, its inverse. `csc_row()`: [nnz] int64, the rows in the order `csr2csc()`.
 
     The arguments may be given in any integer dtype. Entries are sorted by row, then column (equal
     ones keep their order), unless `is_sorted=True` says that rows are in order already; the columns
@@ -252,7 +255,33 @@ class SparseStorage:
         """[nnz] int64: the order that sorts the entries by column (within a column by row)."""
         if "csc2csr" in self._index:
             return self._get("csr2csc", lambda: _inverse(self._index["csc2csr"]))
+        if "csr2csc" not in self._index and self._sorts_by_kernel():
+            self._sort_by_column()
         return self._get("csr2csc", lambda: torch.argsort(self._col, stable=True))
+
+    def has_csc_row(self) -> bool:
+        """Whether `csc_row()` costs nothing."""
+        return "csc_row" in self._index
+
+    def csc_row(self) -> Tensor:
+        """[nnz] int64: the row of each entry, the entries taken by column; with `colptr` the transposed matrix."""
+        if "csc_row" not in self._index and self._sorts_by_kernel():
+            self._sort_by_column()
+        return self._get("csc_row", lambda: self.row()[self.csr2csc()])
+
+    def _sorts_by_kernel(self) -> bool:
+        """Whether a sort is long enough to wait for the kernels' import, and where they can do it."""
+        return self._col.is_cpu and self._col.numel() > 100_000
+
+    def _sort_by_column(self) -> None:
+        """Keep `csr2csc`, `colptr` and `csc_row`, from one counting sort."""
+        from gnnlab.kernels.csr import by_column
+
+        colptr = torch.empty(self._sparse_sizes[1] + 1, dtype=torch.int64)
+        order, row = torch.empty_like(self._col), torch.empty_like(self._col)
+        parts = [self.rowptr(), self._col, colptr, order, row]
+        by_column(*(part.contiguous().numpy() for part in parts))
+        self._index |= {"colptr": colptr, "csr2csc": order, "csc_row": row}
 
     def has_csc2csr(self) -> bool:
         """Whether `csc2csr()` costs nothing."""
@@ -267,18 +296,17 @@ class SparseStorage:
     def cache_info(self) -> dict[str, int]:
         """The bytes of each part that was derived and is kept, by name; empty if there is none.
 
-        Beside the five that `cached_keys` counts these are `row` or `rowptr`, whichever was not
-        given.
+        Beside the five that `cached_keys` counts these are `csc_row`, and `row` or `rowptr`, whichever was not given.
         """
-        kept = [key for key in DERIVED if key in self._index and key != self._given]
+        kept = [key for key in (*DERIVED, "csc_row") if key in self._index and key != self._given]
         return {key: self._index[key].nbytes for key in kept}
 
     def cached_keys(self) -> list[str]:
-        """The names of the caches, as torch_sparse counts them: without `row` and `rowptr`."""
-        return [key for key in self.cache_info() if key not in ("row", "rowptr")]
+        """The names of the caches, as torch_sparse counts them: without `row`, `rowptr` and `csc_row`."""
+        return [key for key in self.cache_info() if key in CACHES]
 
     def num_cached_keys(self) -> int:
-        """How many caches there are, as torch_sparse counts them: without `row` and `rowptr`."""
+        """How many caches there are, as torch_sparse counts them."""
         return len(self.cached_keys())
 
     def fill_cache_(self) -> SparseStorage:
@@ -295,11 +323,11 @@ class SparseStorage:
     # All of it
 
     def tensors(self) -> dict[str, Tensor]:
-        """Every tensor that is held, by name: those given first, then the caches."""
+        """Every tensor that is held but `csc_row`, by name: those given first, then the caches."""
         held = {self._given: self._index[self._given], "col": self._col}
         if self._value is not None:
             held["value"] = self._value
-        return held | {key: self._index[key] for key in self.cache_info()}
+        return held | {key: self._index[key] for key in self.cache_info() if key in DERIVED}
 
     def give(self, key: str) -> SparseStorage:
         """The same storage, in which `key`, 'row' or 'rowptr', counts as given; ValueError unless it is held."""

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from gnnlab.sparse.pointers import count_to_ptr
+from gnnlab.sparse.reduce import scatter_extreme
 from gnnlab.utils._checks import check_index, extremes
 
 REDUCTIONS = ("sum", "add", "mean", "min", "amin", "max", "amax", "mul", "prod", "any")
@@ -63,8 +64,7 @@ def _reduce(src: Tensor, index: Tensor, dim: int, dim_size: int, reduce: str) ->
         return src.new_ones(shape).scatter_reduce_(dim, wide, src, "prod")
     if reduce == "any":
         return src.new_zeros(shape).scatter_(dim, wide, src)
-    extreme = "amin" if reduce in ("min", "amin") else "amax"
-    return src.new_zeros(shape).scatter_reduce_(dim, wide, src, extreme, include_self=False)
+    return scatter_extreme(src, index, dim, dim_size, "amin" if reduce in ("min", "amin") else "amax")
 
 
 def group_argsort(

@@ -1,53 +1,52 @@
 """Sparse times dense."""
 
-import torch
-from torch import Tensor
+from typing import Any
 
-from gnnlab.typing import Adj, is_sparse_tensor
-from gnnlab.utils._scatter import scatter
+from torch import Tensor, sparse_csr
+
+from gnnlab import sparse
+from gnnlab.sparse.convert import is_torch_sparse
+from gnnlab.sparse.spmm import spmm as multiply
+from gnnlab.typing import Adj
 from gnnlab.utils.sparse import is_torch_sparse_tensor, to_edge_index
 
 
-def spmm(src: Adj, other: Tensor, reduce: str = "sum") -> Tensor:
+def spmm(src: Adj, other: Tensor, reduce: str = "sum", *, backend: str | None = None) -> Tensor:
     """Reduce, for each row of `src`, the rows of `other` that its entries name, each times its entry.
 
-    src: [rows, columns] sparse, of torch's (COO, CSR, CSC) or a `SparseTensor`. other: [columns, ...] float.
-    reduce: "sum" ("add"), "mean" (over the entries of the row), "min" or "max".
+    src: [rows, columns] sparse: a `SparseTensor` of ours or of torch_sparse, with values [nnz] or without, or one of
+    torch's (COO, CSR, CSC). What is computed for the gradient is kept in a `SparseTensor`, not with torch's.
+    other: [columns, ...], real, of any dtype.
+    reduce: "sum" ("add"), "mean" (over the entries of the row), "min" or "max"; see `gnnlab.sparse.spmm.spmm`.
+    backend: "numba" or "torch"; by default the fastest for `other`.
 
     Returns [rows, ...]; a row without entries holds 0. Raises ValueError for sizes that do not fit, a `src` that is not
     sparse, or another `reduce`. PyG: `torch_geometric.utils.spmm`.
     """
-    if reduce not in ("sum", "add", "mean", "min", "max"):
-        raise ValueError(f"reduce: expected 'sum', 'add', 'mean', 'min' or 'max', found {reduce!r}")
-    if is_sparse_tensor(src):
-        rows, columns = src.sparse_sizes()
-    elif is_torch_sparse_tensor(src):
-        rows, columns = src.size(0), src.size(1)
-    else:
+    return multiply(as_sparse_tensor(src, other.requires_grad), other, reduce, backend=backend)
+
+
+def as_sparse_tensor(src: Adj, for_gradient: bool = False) -> sparse.SparseTensor:
+    """Any sparse matrix as a `SparseTensor` of ours that shares its parts where it can.
+
+    for_gradient: have torch_sparse's compute and keep what the gradient for the dense side needs.
+    """
+    if isinstance(src, sparse.SparseTensor):
+        return src
+    if is_torch_sparse(src):
+        mat: Any = src
+        if for_gradient:
+            mat.storage.colptr()
+            mat.storage.csr2csc()
+        return sparse.SparseTensor.from_torch_sparse(mat)
+    if not is_torch_sparse_tensor(src):
         raise ValueError(f"src: expected a sparse matrix, found {type(src).__name__} that is none")
-    if other.dim() == 0 or other.size(0) != columns:
-        raise ValueError(
-            f"other: expected one row for each of {columns} columns of src, found shape {list(other.shape)}"
+    assert isinstance(src, Tensor)
+    sizes = src.size(0), src.size(1)
+    if src.layout == sparse_csr and src.dim() == 2:
+        rowptr, col, value = src.crow_indices(), src.col_indices(), src.values()
+        return sparse.SparseTensor(
+            rowptr=rowptr, col=col, value=value, sparse_sizes=sizes, is_sorted=True, trust_data=True
         )
-    if isinstance(src, Tensor) and _torch_multiplies(src, other) and reduce not in ("min", "max"):
-        total = torch.sparse.mm(src, other)
-        return total / _row_counts(src).clamp(min=1).unsqueeze(1) if reduce == "mean" else total
     (row, col), value = to_edge_index(src)
-    if value.dim() != 1:
-        raise ValueError(f"src: expected one number in each entry, found shape {list(value.shape[1:])}")
-    messages = other.index_select(0, col)
-    messages = messages * value.view([-1] + [1] * (other.dim() - 1)).to(other.dtype)
-    return scatter(messages, row, 0, rows, reduce)
-
-
-def _torch_multiplies(src: Tensor, other: Tensor) -> bool:
-    """Whether torch has a product for these, with gradients for both."""
-    layouts, dtypes = (torch.sparse_coo, torch.sparse_csr), (torch.float32, torch.float64)
-    return src.layout in layouts and src.dtype == other.dtype and src.dtype in dtypes and src.dim() == other.dim() == 2
-
-
-def _row_counts(src: Tensor) -> Tensor:
-    """[rows] int64: the number of entries in each row."""
-    if src.layout == torch.sparse_csr:
-        return src.crow_indices().diff()
-    return torch.bincount(src._indices()[0], minlength=src.size(0))
+    return sparse.SparseTensor(row=row, col=col, value=value, sparse_sizes=sizes, trust_data=True)

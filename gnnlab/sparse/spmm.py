@@ -1,0 +1,72 @@
+"""Sparse times dense."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+from gnnlab.sparse.backends import backend as load
+from gnnlab.sparse.backends import pick
+
+if TYPE_CHECKING:
+    import torch
+
+    from gnnlab.sparse.tensor import SparseTensor
+
+REDUCTIONS = ("sum", "add", "mean", "min", "max")
+
+
+def spmm(src: SparseTensor, other: Tensor, reduce: str = "sum", *, backend: str | None = None) -> Tensor:
+    """Reduce, for each row of `src`, the rows of `other` that its entries name, each times its entry.
+
+    Nothing of the size [nnz, ...] is formed. What the gradient for `other` needs, the order of the entries by column,
+    is computed once and kept in `src`. The gradient of "min" and "max" is shared evenly by entries that tie. The result
+    has the same bits for any number of threads.
+
+    src: [num_rows, num_cols], with values [nnz] or without; values are taken in the dtype of `other`.
+    other: [num_cols, ...], real, of any dtype. Sums of 16-bit numbers are formed in float32.
+    reduce: "sum" ("add"), "mean" (over the entries of the row), "min" or "max".
+    backend: "numba" or "torch"; by default what `gnnlab.sparse.backends.pick` says.
+
+    Returns [num_rows, ...] of the dtype of `other`; a row without entries holds 0. The mean of integers is float.
+
+    Raises ValueError for sizes, devices or values that do not fit, another `reduce` or `backend`, TypeError for bool
+    and complex numbers. torch_sparse: `matmul`; method: Yang, Buluc, Owens, https://arxiv.org/abs/1803.08601
+    """
+    storage = src.storage
+    value = storage.value()
+    check(src.sparse_sizes()[1], value, storage.col().device, other, reduce)
+    reduce = "sum" if reduce == "add" else reduce
+    if reduce == "mean" and not other.is_floating_point():
+        other = other.float()
+    if value is not None and value.dtype != other.dtype:
+        value = value.to(other.dtype)
+    name = pick(other) if backend is None else backend
+    load(name)
+
+    from gnnlab.sparse.product import spmm as multiply
+
+    transposed: list[Tensor | None] = [None, None, None]
+    if other.requires_grad:
+        order = storage.csr2csc() if value is not None else None
+        transposed = [storage.colptr(), storage.csc_row(), order]
+    rows = other.unsqueeze(1) if other.dim() == 1 else other.flatten(1)
+    out = multiply(storage.rowptr(), storage.col(), value, rows, reduce, name, *transposed)
+    return out.view(out.size(0), *other.shape[1:])
+
+
+def check(num_cols: int, value: Tensor | None, device: torch.device, other: Tensor, reduce: str) -> None:
+    """Refuse what can't be multiplied; see `spmm`."""
+    if reduce not in REDUCTIONS:
+        raise ValueError(f"reduce: expected 'sum', 'add', 'mean', 'min' or 'max', found {reduce!r}")
+    if not isinstance(other, Tensor):
+        raise TypeError(f"other: expected a tensor, found {type(other).__name__}")
+    if other.dim() == 0 or other.size(0) != num_cols:
+        raise ValueError(f"other: expected one row for each of {num_cols} columns of src, found {list(other.shape)}")
+    if other.is_complex() or str(other.dtype) == "torch.bool":
+        raise TypeError(f"other: expected real numbers, found {other.dtype}")
+    if other.device != device:
+        raise ValueError(f"other: expected it on {device} as src is, found it on {other.device}")
+    if value is not None and value.dim() != 1:
+        raise ValueError(f"src: expected one number in each entry, found shape {list(value.shape[1:])}")
