@@ -16,8 +16,8 @@ NAMES = {
     "io": "fs read_tu_data read_planetoid_data",
     "loader": "DataLoader DataListLoader DenseDataLoader DynamicBatchSampler ImbalancedSampler CachedLoader "
     "PrefetchLoader TemporalDataLoader",
-    "nn": "Linear HeteroConv Sequential MLP global_add_pool global_mean_pool global_max_pool TopKPooling BatchNorm "
-    "LayerNorm GraphNorm PairNorm InstanceNorm JumpingKnowledge",
+    "nn": "Linear HeteroConv Sequential to_hetero MLP global_add_pool global_mean_pool global_max_pool TopKPooling "
+    "BatchNorm LayerNorm GraphNorm PairNorm InstanceNorm JumpingKnowledge",
     "nn.inits": "glorot glorot_orthogonal kaiming_uniform ones zeros reset uniform",
     "nn.resolver": "activation_resolver normalization_resolver",
     "utils": "scatter segment spmm softmax segment_logsumexp cumsum degree coalesce is_undirected to_undirected "

@@ -6,6 +6,7 @@ from gnnlab.nn.models import MLP, HeteroJumpingKnowledge, JumpingKnowledge
 from gnnlab.nn.norm import BatchNorm, GraphNorm, InstanceNorm, LayerNorm, PairNorm
 from gnnlab.nn.pool import TopKPooling, global_add_pool, global_max_pool, global_mean_pool
 from gnnlab.nn.sequential import Sequential
+from gnnlab.nn.to_hetero_transformer import to_hetero
 
 __all__ = [
     "MLP",
@@ -23,4 +24,5 @@ __all__ = [
     "global_add_pool",
     "global_max_pool",
     "global_mean_pool",
+    "to_hetero",
 ]

@@ -11,7 +11,6 @@ from torch import Tensor, fx
 from torch.nn import Module, Parameter
 
 from gnnlab.nn.conv.hetero_conv import check_add_self_loops, check_grouping, entry_for, group, warn_of_lost_types
-from gnnlab.nn.conv.message_passing import MessagePassing
 from gnnlab.nn.inits import reset
 from gnnlab.nn.module_dict import ModuleDict
 from gnnlab.nn.pool import global_add_pool, global_max_pool, global_mean_pool
@@ -19,6 +18,9 @@ from gnnlab.nn.sequential import Sequential
 from gnnlab.typing import Metadata, NodeOrEdgeType
 
 Types = Collection[NodeOrEdgeType]
+
+# What trims the layers of a sampled batch mixes nodes and edges: it counts as not given, and must not be.
+_NOT_GIVEN = ("num_sampled_nodes_per_hop", "num_sampled_edges_per_hop")
 
 
 def to_hetero(
@@ -40,6 +42,7 @@ def to_hetero(
     copies are drawn anew; parameters outside of layers are shared. A module of message-passing layers is entered.
     Types at which no edge type ends drop out with the first such layer, of which it warns; types that a call does not
     bring are left out. A function that gets `training=True` in training follows the mode of the result.
+    `num_sampled_nodes_per_hop` and `num_sampled_edges_per_hop` count as not given: layers are not trimmed.
 
     Raises ValueError for `metadata` that contradicts itself, a message-passing layer alone (`HeteroConv` takes these),
     a step that mixes values of nodes with values of edges, and self-loops between two types.
@@ -82,7 +85,7 @@ class HeteroModule(Module):
             _put(self, path, operator.attrgetter(path)(module))
         elif node.op == "call_module":
             layer = module.get_submodule(path)
-            if isinstance(layer, MessagePassing):
+            if passes_messages(layer):
                 self._message_passing.add(node.name)
             types = self._types_of(node, self._types)
             _put(self, path, _copies(layer, types) if types else layer)
@@ -117,16 +120,15 @@ class HeteroModule(Module):
         given = signature_of(self._graph).bind(*args, **kwargs)
         given.apply_defaults()
         values: dict[str, Any] = {}
-        for node in self._graph.nodes:
+        *steps, output = self._graph.nodes
+        for node in steps:
             if node.op == "placeholder":
                 values[node.name] = _argument(str(node.target), given.arguments[str(node.target)])
             elif node.op == "get_attr":
                 values[node.name] = operator.attrgetter(str(node.target))(self)
-            elif node.op == "output":
-                return fx.map_arg(node.args[0], lambda source: _untyped(values[source.name]))
             else:
                 values[node.name] = self._step(node, values)
-        raise ValueError("module: expected a traced graph that ends with its output, found one without")
+        return fx.map_arg(output.args[0], lambda source: _untyped(values[source.name]))
 
     def _step(self, node: fx.Node, values: Mapping[str, Any]) -> Any:
         typed = {name: list(value) for name, value in values.items() if isinstance(value, Typed)}
@@ -161,19 +163,31 @@ class HeteroModule(Module):
         return layer(*args, **kwargs)
 
 
+def passes_messages(module: Module) -> bool:
+    """Whether a module is a message-passing layer, ours or PyG's."""
+    return hasattr(module, "propagate")
+
+
 class _Tracer(fx.Tracer):
     """Enters the modules that hold message-passing layers, and no others."""
 
     def __init__(self) -> None:
         super().__init__(autowrap_functions=(global_add_pool, global_max_pool, global_mean_pool))
 
+    def create_args_for_root(self, *args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
+        function, arguments = super().create_args_for_root(*args, **kwargs)
+        return function, [
+            None if isinstance(argument, fx.Proxy) and argument.node.target in _NOT_GIVEN else argument
+            for argument in arguments
+        ]
+
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
-        return isinstance(m, MessagePassing) or not any(isinstance(part, MessagePassing) for part in m.modules())
+        return passes_messages(m) or not any(map(passes_messages, m.modules()))
 
 
 def trace(module: Module) -> tuple[fx.Graph, Module]:
     """The steps of a model in training, and the copy of the model that they refer to."""
-    if isinstance(module, MessagePassing):
+    if passes_messages(module):
         raise ValueError(f"module: expected a model of layers, found a {type(module).__name__}; HeteroConv takes these")
     root = copy.deepcopy(module)
     if isinstance(root, Sequential):
@@ -218,6 +232,8 @@ def _level(argument: str, input_map: Mapping[str, str]) -> str:
 
 def _argument(name: str, value: Any) -> Any:
     """A dict by type without the types that it has None for; what is no dict goes to every type alike."""
+    if name in _NOT_GIVEN and value is not None:
+        raise ValueError(f"{name}: expected None in a model by to_hetero, which does not trim, found {value}")
     if isinstance(value, Tensor):
         raise ValueError(f"{name}: expected a dict by type, found a tensor")
     if not isinstance(value, Mapping):
