@@ -24,8 +24,8 @@ def deterministic(warn_only: bool = False) -> Iterator[None]:
 
     It sets torch's deterministic algorithms, cuDNN's and oneDNN's switches (cuDNN then does not try out which of its
     algorithms is the fastest), and `CUBLAS_WORKSPACE_CONFIG` to ":4096:8" (24 MiB of workspace) unless it holds a value
-    that repeats. At the exit, by an error too, all is as it was. It nests, and decorates functions. gnnlab's products
-    choose their backend by `torch.are_deterministic_algorithms_enabled()`.
+    that repeats. At the exit, by an error too, all is as it was. It nests, and decorates functions. gnnlab's sparse
+    products repeat on a CPU without it too; on a GPU they follow torch's switch.
 
     It cannot fix
 
