@@ -17,6 +17,7 @@ from gnnlab.profile.show import Shown, duration, size
 SETUP = """
 import torch
 torch.set_num_threads(1)
+import gnnlab.kernels.gather  # what it imports can't be had within a limit
 from gnnlab.bench.collate_memory import stream
 stream(20)
 """

@@ -17,6 +17,9 @@ T = TypeVar("T")
 #: costs more than the copy of a small tensor. (`at::internal::GRAIN_SIZE`)
 _PLAIN_LOOP = 32_768
 
+#: From this many tensors on it is worth the import of the kernels, half a second and some tens of MiB.
+_MANY = 4096
+
 #: Tensors of other dtypes are set up one by one in any case, unless they are all of one size.
 _LOOPED = frozenset({torch.float32, torch.float64, torch.bfloat16})
 
@@ -39,7 +42,7 @@ def join(pieces: list[Tensor], dim: int) -> tuple[Tensor, list[int]]:
     counts: list[int] = []
     addresses: list[int] = []
     looped = first.dtype in _LOOPED or len(set(map(_SHAPE, pieces[:_PORTION]))) == 1
-    at_addresses = not looped and len(pieces) > _PORTION and not first.is_complex()
+    at_addresses = not looped and len(pieces) >= _MANY and not first.is_complex()
     for portion in portions(pieces):  # one C call a tensor, and no object for the garbage collector to track
         shapes = list(map(_SHAPE, portion))
         if set(map(len, shapes)) != {first.dim()} or set(map(_DTYPE, portion)) != {first.dtype}:

@@ -27,7 +27,7 @@ DTYPES = [
 ]
 
 
-def ragged(dtype: torch.dtype, dim: int = 0, num: int = 1500, width: int = 8) -> list[Tensor]:
+def ragged(dtype: torch.dtype, dim: int = 0, num: int = 4500, width: int = 8) -> list[Tensor]:
     """`num` tensors `[i % 9, width]`, or `[width, i % 9]`, of small numbers."""
     generator = torch.Generator().manual_seed(0)
     sizes = [(i % 9, width) if dim == 0 else (width, i % 9) for i in range(num)]
@@ -59,7 +59,7 @@ def test_any_shape(data: st.DataObject) -> None:
     shape = data.draw(st.lists(st.integers(0, 4), min_size=1, max_size=4))
     dim = data.draw(st.integers(0, len(shape) - 1))
     dtype = data.draw(st.sampled_from([torch.float32, torch.int64, torch.int8]))
-    sizes = data.draw(st.lists(st.integers(0, 60), min_size=1, max_size=5)) * 150
+    sizes = data.draw(st.lists(st.integers(0, 60), min_size=1, max_size=5)) * 900
     check([torch.full([*shape[:dim], n, *shape[dim + 1 :]], i % 100, dtype=dtype) for i, n in enumerate(sizes)], dim)
 
 
@@ -114,7 +114,7 @@ def test_what_does_not_fit_is_refused(dtype: torch.dtype) -> None:
 def test_without_compilation() -> None:
     code = (
         "import torch; from gnnlab.data.pieces import join;"
-        "pieces = [torch.full((2, 30 + i % 9), i) for i in range(1100)];"
+        "pieces = [torch.full((2, 30 + i % 9), i) for i in range(4100)];"
         "assert torch.equal(join(pieces, 1)[0], torch.cat(pieces, 1)); assert torch.equal(join(pieces, 1)[0][0], join("
         "[piece[0] for piece in pieces], 0)[0])"
     )
