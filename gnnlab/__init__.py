@@ -26,6 +26,7 @@ _SUBPACKAGES = (
     "nn",
     "profile",
     "sparse",
+    "transforms",
     "typing",
     "utils",
 )

@@ -47,8 +47,8 @@ class _Line:
 
 TABLE = (
     _Line(
-        "a sparse matrix whose name holds 'adj'",
-        lambda key, value, kind: "adj" in key and is_sparse(value),
+        "a sparse matrix whose name holds 'adj' or 'edge_index'",
+        lambda key, value, kind: ("adj" in key or "edge_index" in key) and is_sparse(value),
         Rule(cat_dim=(0, 1)),
     ),
     _Line(

@@ -31,9 +31,18 @@ def test_names_mean_what_they_mean_in_pyg(name: str) -> None:
         for graph, store in (("d", ""), ("h", ", h['a']"), ("h", ", h['a', 'b']"), ("h", ", h._global_store")):
             assert_same(f"{graph}.__cat_dim__({name!r}, {value}{store})", GRAPHS)
             assert_same(f"{graph}.__inc__({name!r}, {value}{store})", GRAPHS)
-    if name != "edge_index":  # which holds ids
-        assert_same(f"d.__cat_dim__({name!r}, sparse)", GRAPHS)
-        assert_same(f"h.__cat_dim__({name!r}, sparse, h['a', 'b'])", GRAPHS)
+    assert_same(f"d.__cat_dim__({name!r}, sparse)", GRAPHS)
+    assert_same(f"h.__cat_dim__({name!r}, sparse, h['a', 'b'])", GRAPHS)
+
+
+def test_sparse_matrices_of_edges_are_joined_on_the_diagonal() -> None:
+    graphs = [
+        Data(num_nodes=n, edge_index=torch.eye(n).to_sparse(), own_adj=torch.ones(n, 1).to_sparse()) for n in (2, 3)
+    ]
+    batch = Batch.from_data_list(graphs)
+    assert torch.equal(batch.edge_index.to_dense(), torch.eye(5))
+    assert batch.own_adj.shape == (5, 2)
+    assert_equal(batch.to_data_list(), graphs)
 
 
 def test_a_graph_s_own_ids_are_not_shifted_by_type() -> None:
