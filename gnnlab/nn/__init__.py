@@ -1,6 +1,15 @@
 """Layers, and models that are built of them."""
 
-from gnnlab.nn.conv import HeteroConv
+from gnnlab.nn.conv import (
+    GCNConv,
+    GINConv,
+    GINEConv,
+    GraphConv,
+    HeteroConv,
+    MessagePassing,
+    SAGEConv,
+    SimpleConv,
+)
 from gnnlab.nn.dense import Linear
 from gnnlab.nn.models import MLP, HeteroJumpingKnowledge, JumpingKnowledge
 from gnnlab.nn.norm import BatchNorm, GraphNorm, InstanceNorm, LayerNorm, PairNorm
@@ -11,6 +20,10 @@ from gnnlab.nn.to_hetero_transformer import to_hetero
 __all__ = [
     "MLP",
     "BatchNorm",
+    "GCNConv",
+    "GINConv",
+    "GINEConv",
+    "GraphConv",
     "GraphNorm",
     "HeteroConv",
     "HeteroJumpingKnowledge",
@@ -18,8 +31,11 @@ __all__ = [
     "JumpingKnowledge",
     "LayerNorm",
     "Linear",
+    "MessagePassing",
     "PairNorm",
+    "SAGEConv",
     "Sequential",
+    "SimpleConv",
     "TopKPooling",
     "global_add_pool",
     "global_max_pool",

@@ -47,6 +47,28 @@ def normalization_resolver(query: Any, *args: Any, **kwargs: Any) -> Any:
     return resolve(_NORMALIZATIONS, query, "Norm", *args, **kwargs)
 
 
+def aggregation_resolver(query: Any, *args: Any, **kwargs: Any) -> Any:
+    """The aggregation of a name: that of a class in `gnnlab.nn.aggr` ("SumAggregation", "sum", "add", ...), or a
+    `MultiAggregation` of a list.
+
+    args, kwargs: for the class. An aggregation is returned as it is.
+
+    Raises ValueError for an unknown name, or what is none of these.
+    PyG: `torch_geometric.nn.resolver.aggregation_resolver`.
+
+    >>> aggregation_resolver("mean")
+    MeanAggregation()
+    """
+    from gnnlab.nn import aggr
+
+    if isinstance(query, (list, tuple)):
+        return aggr.MultiAggregation(query, *args, **kwargs)
+    if not isinstance(query, (str, torch.nn.Module)):
+        raise ValueError(f"query: expected an aggregation, its name or a list of them, found {query!r}")
+    choices = {name: getattr(aggr, name) for name in aggr.__all__ if name != "Aggregation"}
+    return resolve(choices | {"add": aggr.SumAggregation}, query, "Aggregation", *args, **kwargs)
+
+
 def resolve(choices: Mapping[str, Any], query: Any, suffix: str, *args: Any, **kwargs: Any) -> Any:
     """What `query` names among `choices`, made with `args` and `kwargs` if it is a class.
 

@@ -1,0 +1,96 @@
+"""Edge weights scaled by the degrees of both ends."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gnnlab import sparse
+from gnnlab.sparse import SparseTensor
+from gnnlab.sparse.convert import is_torch_sparse
+from gnnlab.typing import Adj
+from gnnlab.utils._checks import check_edge_index, check_per_edge
+from gnnlab.utils._scatter import scatter
+from gnnlab.utils._spmm import as_sparse_tensor
+from gnnlab.utils.loop import add_remaining_self_loops
+from gnnlab.utils.num_nodes import maybe_num_nodes
+from gnnlab.utils.sparse import is_torch_sparse_tensor, to_edge_index, to_torch_sparse_tensor
+
+
+def gcn_norm(
+    edge_index: Adj,
+    edge_weight: Tensor | None = None,
+    num_nodes: int | None = None,
+    improved: bool = False,
+    add_self_loops: bool = True,
+    flow: str = "source_to_target",
+    dtype: torch.dtype | None = None,
+) -> Any:
+    """The symmetric normalisation of a graph convolution: weight(j, i) / sqrt(degree(j) degree(i)), with self-loops.
+
+    edge_index: [2, num_edges] integers, or the transposed adjacency, [num_nodes, num_nodes] sparse, of any kind.
+    edge_weight: [num_edges] float, for an `edge_index`; by default ones. improved: weigh self-loops 2 instead of 1.
+    add_self_loops: give each node without a self-loop one. flow: the end whose weights sum to the degree, the target
+    for "source_to_target". dtype: of the weights where none are given.
+
+    Returns `edge_index` and `edge_weight`, or the adjacency with its values. A node of degree 0 gets weights of 0, and
+    a self-loop that is there keeps its weight. PyG leaves out `improved` where an `edge_index` comes without weights.
+    Raises ValueError for wrong shapes, or an adjacency that is not square. Source: https://arxiv.org/abs/1609.02907.
+    PyG: `torch_geometric.nn.conv.gcn_conv.gcn_norm`.
+    """
+    fill = 2.0 if improved else 1.0
+    if sparse.is_sparse(edge_index):
+        rows, cols = sparse.sizes(edge_index)[:2]
+        if rows != cols:
+            raise ValueError(f"edge_index: expected a square adjacency, found one of {rows} x {cols}")
+    if isinstance(edge_index, SparseTensor) or is_torch_sparse(edge_index):
+        adj = _normalized(as_sparse_tensor(edge_index), fill, add_self_loops, dtype)
+        return adj if isinstance(edge_index, SparseTensor) else adj.to_torch_sparse()
+    if is_torch_sparse_tensor(edge_index):
+        assert isinstance(edge_index, Tensor)
+        (row, col), value = to_edge_index(edge_index)
+        edges, weight = gcn_norm(
+            torch.stack([col, row]), value, edge_index.size(0), improved, add_self_loops, "source_to_target", dtype
+        )
+        size = edge_index.size(0), edge_index.size(1)
+        return to_torch_sparse_tensor(edges.flip(0), weight, size, layout=edge_index.layout), None
+    check_edge_index(edge_index)
+    assert isinstance(edge_index, Tensor)
+    num_nodes = maybe_num_nodes(edge_index, num_nodes)
+    if edge_weight is None:
+        edge_weight = torch.ones(edge_index.size(1), dtype=dtype, device=edge_index.device)
+    check_per_edge(edge_weight, "edge_weight", edge_index.size(1))
+    if add_self_loops:
+        edge_index, loops = add_remaining_self_loops(edge_index, edge_weight, fill, num_nodes)
+        assert loops is not None
+        edge_weight = loops
+    row, col = edge_index[0], edge_index[1]
+    degree = scatter(edge_weight, col if flow == "source_to_target" else row, 0, num_nodes)
+    scale = _inverse_root(degree)
+    return edge_index, scale[row] * edge_weight * scale[col]
+
+
+def _normalized(adj: SparseTensor, fill: float, add_self_loops: bool, dtype: torch.dtype | None) -> SparseTensor:
+    if not adj.has_value():
+        adj = adj.fill_value(1.0, dtype=dtype)
+    if add_self_loops:
+        adj = _add_remaining_self_loops(adj, fill)
+    row, col, value = adj.coo()
+    assert value is not None
+    scale = _inverse_root(scatter(value, row, 0, adj.sparse_size(0)))
+    return adj.set_value(scale[row] * value * scale[col], layout="coo")
+
+
+def _add_remaining_self_loops(adj: SparseTensor, fill: float) -> SparseTensor:
+    """Every entry of the diagonal there once; one that is there keeps its value, as with an `edge_index`."""
+    row, col, value = adj.coo()
+    assert value is not None
+    loop = row == col
+    diagonal = value.new_full((adj.sparse_size(0), *value.shape[1:]), fill)
+    diagonal[row[loop]] = value[loop]
+    return adj.set_diag(diagonal)
+
+
+def _inverse_root(degree: Tensor) -> Tensor:
+    scale = degree.pow(-0.5)
+    return scale.masked_fill(scale == float("inf"), 0.0)

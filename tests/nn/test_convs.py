@@ -1,0 +1,199 @@
+"""Every convolution on every form of edges, forward and backward, and beside PyG's."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import Linear, Module
+
+from gnnlab import nn as ours
+from gnnlab.sparse import SparseTensor
+from gnnlab.utils.gcn_norm import gcn_norm
+from tests.nn.side_by_side import assert_alike, beside
+
+SOURCES, TARGETS = 6, 5
+SQUARE = torch.tensor([[0, 1, 2, 2, 3, 4, 0, 1], [1, 0, 1, 3, 2, 2, 2, 1]])  # no edges reach node 4, one loops
+BIPARTITE = torch.tensor([[0, 1, 2, 5, 3, 4, 0], [1, 0, 1, 3, 2, 2, 2]])
+AGGREGATIONS = ["sum", "mean", "min", "max"]
+
+Maker = Callable[[Any], Module]
+
+
+def mlp(channels: int = 4) -> Module:
+    return torch.nn.Sequential(Linear(channels, 3), torch.nn.Tanh(), Linear(3, 2))
+
+
+#: By name: how to make the layer from gnnlab.nn or torch_geometric.nn, and what its edges carry.
+LAYERS: dict[str, tuple[Maker, str]] = {
+    "GCNConv": (lambda nn: nn.GCNConv(4, 3), "weight"),
+    "GCNConv improved": (lambda nn: nn.GCNConv(4, 3, improved=True, bias=False), "weight"),
+    "GCNConv without loops": (lambda nn: nn.GCNConv(4, 3, add_self_loops=False), "weight"),
+    "GCNConv without scale": (lambda nn: nn.GCNConv(4, 3, normalize=False), "weight"),
+    "GINConv": (lambda nn: nn.GINConv(mlp(), eps=0.5, train_eps=True), "nothing"),
+    "GINEConv": (lambda nn: nn.GINEConv(mlp(), edge_dim=2), "features"),
+    "SAGEConv project": (lambda nn: nn.SAGEConv(4, 3, project=True, normalize=True), "nothing"),
+    "SAGEConv list": (lambda nn: nn.SAGEConv(4, 3, aggr=["mean", "max"]), "nothing"),
+    "SAGEConv without root": (lambda nn: nn.SAGEConv(4, 3, root_weight=False), "nothing"),
+    **{f"SAGEConv {a}": (lambda nn, a=a: nn.SAGEConv(4, 3, aggr=a), "nothing") for a in AGGREGATIONS},
+    **{f"GraphConv {a}": (lambda nn, a=a: nn.GraphConv(4, 3, aggr=a), "weight") for a in AGGREGATIONS},
+    **{f"SimpleConv {a}": (lambda nn, a=a: nn.SimpleConv(a), "weight") for a in AGGREGATIONS},
+    **{
+        f"SimpleConv {r}": (lambda nn, r=r: nn.SimpleConv(combine_root=r), "weight")
+        for r in ("sum", "cat", "self_loop")
+    },
+}
+TWO_SETS = [name for name in LAYERS if not name.startswith("GCN") and "self_loop" not in name]
+
+
+def features(num: int) -> Tensor:
+    return torch.randn(num, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(num))
+
+
+def carried(kind: str, edge_index: Tensor) -> Tensor | None:
+    generator = torch.Generator().manual_seed(7)
+    if kind == "weight":
+        return torch.rand(edge_index.size(1), dtype=torch.float64, generator=generator) + 0.5
+    return torch.rand(edge_index.size(1), 2, dtype=torch.float64, generator=generator) if kind == "features" else None
+
+
+def with_values(form: str, edge_index: Tensor, value: Tensor | None, size: tuple[int, int]) -> Any:
+    """The transposed adjacency in one of its forms."""
+    adj = SparseTensor(row=edge_index[1], col=edge_index[0], value=value, sparse_sizes=size[::-1])
+    if form == "torch_sparse":
+        pytest.importorskip("torch_sparse", reason="torch_sparse is not installed")
+        return adj.to_torch_sparse()
+    if form == "SparseTensor":
+        return adj
+    adj = adj if value is not None else adj.fill_value(1.0, dtype=torch.float64)
+    return {
+        "coo": adj.to_torch_sparse_coo_tensor,
+        "csr": adj.to_torch_sparse_csr_tensor,
+        "csc": adj.to_torch_sparse_csc_tensor,
+    }[form]()
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta state:UserWarning")
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks are implicitly disabled:UserWarning")
+@pytest.mark.parametrize("form", ["SparseTensor", "torch_sparse", "coo", "csr", "csc"])
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("name", LAYERS)
+def test_an_adjacency_gives_what_an_edge_index_gives(name: str, weighted: bool, form: str) -> None:
+    make, kind = LAYERS[name]
+    if kind == "features" and (not weighted or form in ("coo", "csr", "csc")):
+        pytest.skip("this form of edges has no features")
+    torch.manual_seed(0)
+    conv = make(ours).double()
+    two = name in TWO_SETS
+    edge_index, size = (BIPARTITE, (SOURCES, TARGETS)) if two else (SQUARE, (5, 5))
+    x = features(size[0]).requires_grad_()
+    given: Any = (x, features(TARGETS)) if two and "list" not in name else x
+    if two and "list" in name:
+        given = (x, features(TARGETS))
+    edge = carried(kind, edge_index) if weighted else None
+    kwargs = {} if edge is None else {"edge_attr" if kind == "features" else "edge_weight": edge}
+    expected = conv(given, edge_index, **kwargs)
+    found = conv(given, with_values(form, edge_index, edge, size))
+    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
+    grad = torch.randn_like(expected)
+    leaves = [x, *conv.parameters()]
+    for mine, wanted in zip(
+        *(torch.autograd.grad(out, leaves, grad, allow_unused=True) for out in (found, expected)), strict=True
+    ):
+        torch.testing.assert_close(mine, wanted, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("name", LAYERS)
+def test_beside_pyg(name: str, weighted: bool) -> None:
+    pyg = pytest.importorskip("torch_geometric.nn", reason="compares with torch_geometric")
+    make, kind = LAYERS[name]
+    if kind == "features" and not weighted:
+        pytest.skip("this layer needs edge features")
+    mine, theirs = beside(make(ours), make(pyg))
+    edge = carried(kind, SQUARE) if weighted else None
+    if name == "GCNConv improved" and edge is None:  # which PyG leaves out where there are no weights
+        edge = torch.ones(SQUARE.size(1), dtype=torch.float64)
+    kwargs = {} if edge is None else {"edge_attr" if kind == "features" else "edge_weight": edge}
+    assert_alike(mine, theirs, features(5), SQUARE, **kwargs)
+    assert repr(mine) == repr(theirs)
+
+
+@pytest.mark.parametrize("name", [name for name in LAYERS if LAYERS[name][1] == "weight"])
+def test_gradients_reach_the_weights_on_both_paths(name: str) -> None:
+    conv = LAYERS[name][0](ours).double()
+    results = []
+    for by_adjacency in (False, True):
+        weight = carried("weight", SQUARE)
+        assert weight is not None
+        weight.requires_grad_()
+        if by_adjacency:
+            out = conv(features(5), with_values("SparseTensor", SQUARE, weight, (5, 5)))
+        else:
+            out = conv(features(5), SQUARE, weight)
+        results.append(torch.autograd.grad(out.cos().sum(), weight)[0])
+    torch.testing.assert_close(*results)
+
+
+@pytest.mark.parametrize("form", ["SparseTensor", "torch_sparse", "coo"])
+def test_layers_without_weights_ignore_an_adjacencys_values(form: str) -> None:
+    value = carried("weight", SQUARE)
+    for make in (lambda: ours.SAGEConv(4, 3), lambda: ours.GINConv(mlp())):
+        conv = make().double()
+        found = conv(features(5), with_values(form, SQUARE, value, (5, 5)))
+        torch.testing.assert_close(found, conv(features(5), SQUARE))
+
+
+def test_improved_weighs_loops_2_with_and_without_weights() -> None:
+    ones = torch.ones(SQUARE.size(1))
+    for mine, wanted in zip(gcn_norm(SQUARE, None, 5, True), gcn_norm(SQUARE, ones, 5, True), strict=True):
+        assert torch.equal(mine, wanted)
+
+
+@pytest.mark.parametrize("add_self_loops", [True, False])
+@pytest.mark.parametrize("improved", [True, False])
+@pytest.mark.parametrize("flow", ["source_to_target", "target_to_source"])
+def test_gcn_norm_beside_pyg(add_self_loops: bool, improved: bool, flow: str) -> None:
+    theirs = pytest.importorskip("torch_geometric.nn.conv.gcn_conv", reason="compares with torch_geometric").gcn_norm
+    ones = torch.ones(SQUARE.size(1))  # without weights PyG leaves `improved` out
+    for weight in (ones if improved else None, carried("weight", SQUARE)):
+        args = (SQUARE, weight, 6, improved, add_self_loops, flow)
+        for mine, wanted in zip(gcn_norm(*args), theirs(*args), strict=True):
+            torch.testing.assert_close(mine, wanted)
+
+
+def test_gcn_keeps_its_edges_when_asked_to() -> None:
+    conv = ours.GCNConv(4, 3, cached=True).double()
+    first = conv(features(5), SQUARE)
+    assert torch.equal(conv(features(5), SQUARE[:, :2]), first)
+    conv.reset_parameters()
+    assert not torch.equal(conv(features(5), SQUARE[:, :2]), first)
+
+
+def test_open_sizes_are_those_of_the_first_input() -> None:
+    for conv in (ours.GCNConv(-1, 3), ours.SAGEConv((-1, -1), 3), ours.GraphConv(-1, 3)):
+        assert conv(features(5).float(), SQUARE).shape == (5, 3)
+
+
+def test_errors_name_what_is_wrong() -> None:
+    with pytest.raises(ValueError, match="add_self_loops: expected False without normalize"):
+        ours.GCNConv(4, 3, add_self_loops=True, normalize=False)
+    with pytest.raises(ValueError, match="x: expected the features of one set of nodes, found a pair"):
+        ours.GCNConv(4, 3)((features(5), features(5)), SQUARE)
+    with pytest.raises(ValueError, match="edge_index: expected a square adjacency, found one of 5 x 6"):
+        ours.GCNConv(4, 3).double()(features(6), with_values("SparseTensor", BIPARTITE, None, (6, 5)))
+    with pytest.raises(ValueError, match="combine_root: expected 'sum', 'cat', 'self_loop' or None, found 'mean'"):
+        ours.SimpleConv(combine_root="mean")
+    with pytest.raises(ValueError, match="combine_root: expected other than 'self_loop'"):
+        ours.SimpleConv(combine_root="self_loop")((features(6), features(5)), BIPARTITE)
+    with pytest.raises(ValueError, match="project: expected False where the size of the input is open"):
+        ours.SAGEConv(-1, 3, project=True)
+    with pytest.raises(ValueError, match="edge_attr: expected 4 features as x has, found 2: give edge_dim"):
+        ours.GINEConv(mlp()).double()(features(5), SQUARE, carried("features", SQUARE))
+    with pytest.raises(ValueError, match="edge_attr: expected edge features, as an argument or the adjacency's values"):
+        ours.GINEConv(mlp()).double()(features(5), SQUARE)
+    with pytest.raises(ValueError, match="nn: expected a layer with in_features or in_channels"):
+        ours.GINEConv(torch.nn.ReLU(), edge_dim=2)
+    with pytest.raises(ValueError, match="edge_weight: expected one row for each of 8 edges"):
+        ours.GCNConv(4, 3).double()(features(5), SQUARE, torch.ones(3).double())
