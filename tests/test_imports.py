@@ -22,7 +22,7 @@ HEAVY = {
     "torch_sparse",
 }
 
-LIGHT_LAYERS = ["data", "datasets", "files", "io", "loader", "nn", "profile", "sparse", "typing", "utils"]
+LIGHT_LAYERS = ["data", "datasets", "files", "io", "loader", "nn", "profile", "sparse", "transforms", "typing", "utils"]
 
 
 def run(code: str) -> str:
