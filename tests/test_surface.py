@@ -20,9 +20,9 @@ NAMES = {
     "BatchNorm LayerNorm GraphNorm PairNorm InstanceNorm JumpingKnowledge",
     "nn.inits": "glorot glorot_orthogonal kaiming_uniform ones zeros reset uniform",
     "nn.resolver": "activation_resolver normalization_resolver",
-    "transforms": "BaseTransform Compose ToSparseTensor ToUndirected AddSelfLoops AddRemainingSelfLoops RemoveSelfLoops "
-    "NormalizeFeatures GCNNorm OneHotDegree Constant LocalDegreeProfile LargestConnectedComponents RandomNodeSplit "
-    "RandomLinkSplit SIGN ToDevice RemoveIsolatedNodes RemoveDuplicatedEdges",
+    "transforms": "BaseTransform Compose ToSparseTensor ToUndirected AddSelfLoops AddRemainingSelfLoops "
+    "RemoveSelfLoops NormalizeFeatures GCNNorm OneHotDegree Constant LocalDegreeProfile LargestConnectedComponents "
+    "RandomNodeSplit RandomLinkSplit SIGN ToDevice RemoveIsolatedNodes RemoveDuplicatedEdges",
     "utils": "scatter segment spmm softmax segment_logsumexp cumsum degree coalesce is_undirected to_undirected "
     "add_self_loops add_remaining_self_loops remove_self_loops segregate_self_loops contains_self_loops "
     "get_self_loop_attr contains_isolated_nodes remove_isolated_nodes sort_edge_index subgraph bipartite_subgraph "

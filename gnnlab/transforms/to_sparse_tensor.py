@@ -10,7 +10,7 @@ from gnnlab.sparse import SparseTensor, is_sparse
 from gnnlab.sparse.pointers import stable_order
 from gnnlab.transforms.base_transform import BaseTransform, functional_transform
 from gnnlab.transforms.edges import take_edges
-from gnnlab.utils._checks import check_per_edge, check_range
+from gnnlab.utils._checks import check_edge_index, check_per_edge, check_range
 
 LAYOUTS = (None, "torch_sparse", torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)
 
@@ -61,6 +61,7 @@ class ToSparseTensor(BaseTransform):
         return data
 
     def _convert(self, data: Any, store: EdgeStorage) -> None:
+        check_edge_index(store.edge_index)
         num_sources, num_targets = _num_nodes(data, store)
         source, target = store.edge_index
         check_range(source, "edge_index[0]", num_sources)
