@@ -1,6 +1,6 @@
 """What transforms ask of the edges of a graph, and how they refuse what they can't do."""
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor
@@ -54,19 +54,23 @@ def adjacencies(store: EdgeStorage) -> list[str]:
     return [key for key in ("adj_t", "adj") if is_sparse(store.get(key))]
 
 
+def is_dense(value: Any) -> TypeGuard[Tensor]:
+    """Whether `value` is a tensor in torch's usual layout."""
+    return isinstance(value, Tensor) and value.layout == torch.strided
+
+
 def edge_keys(store: EdgeStorage) -> list[str]:
     """Names of the attributes, beside `edge_index`, with one entry an edge.
 
-    `edge_label*` are left out: they belong to `edge_label_index`. A list counts only if its name holds 'edge': its
-    length may be the number of edges by accident.
+    `edge_label*` are left out: they belong to `edge_label_index`. What is no tensor [num_edges, ...] counts only if its
+    name holds 'edge': a list may have as many entries as there are edges by accident, node ids as many columns.
     """
-    return [
-        key
-        for key in store.edge_attrs()
-        if key != "edge_index"
-        and not key.startswith("edge_label")
-        and (isinstance(store[key], Tensor) or is_sparse(store[key]) or "edge" in key)
-    ]
+
+    def is_of_edges(key: str) -> bool:
+        return "edge" in key or (is_dense(store[key]) and store._cat_dim(key, store[key]) == 0)
+
+    others = [key for key in store.edge_attrs() if key != "edge_index" and not key.startswith("edge_label")]
+    return [key for key in others if is_of_edges(key)]
 
 
 def edge_tensors(store: EdgeStorage, transform: object) -> dict[str, Tensor]:
@@ -76,7 +80,7 @@ def edge_tensors(store: EdgeStorage, transform: object) -> dict[str, Tensor]:
     """
     found = {key: store[key] for key in edge_keys(store)}
     for key, value in found.items():
-        if not isinstance(value, Tensor) or is_sparse(value) or store._cat_dim(key, value) != 0:
+        if not is_dense(value) or store._cat_dim(key, value) != 0:
             raise ValueError(
                 f"{type(transform).__name__} expects edge attributes to be tensors [num_edges, ...], found {key!r}, "
                 f"{_described(value)}: remove it first"
@@ -105,7 +109,7 @@ def append_columns(data: Any, columns: Tensor, cat: bool = True) -> None:
     x = data.get("x") if cat else None
     if x is not None:
         x = x.view(-1, 1) if x.dim() == 1 else x
-        if x.dim() != 2 or is_sparse(x):
+        if not is_dense(x) or x.dim() != 2:
             raise ValueError(f"x: expected a dense [num_nodes, num_features] to add columns to, found {_described(x)}")
         columns = torch.cat([x, columns.to(x.device)], dim=-1)
     data.x = columns

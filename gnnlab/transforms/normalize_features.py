@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from torch import Tensor, strided
+from torch import Tensor
 
 from gnnlab.transforms.base_transform import BaseTransform, functional_transform
+from gnnlab.transforms.edges import is_dense
 
 
 @functional_transform("normalize_features")
@@ -33,7 +34,7 @@ class NormalizeFeatures(BaseTransform):
 
 
 def _normalized(value: Any, name: str) -> Tensor:
-    if not isinstance(value, Tensor) or value.layout != strided or not value.is_floating_point():
+    if not is_dense(value) or not value.is_floating_point():
         raise ValueError(f"{name}: expected a dense floating-point tensor to normalise, found {_kind(value)}")
     if value.numel() == 0:
         return value

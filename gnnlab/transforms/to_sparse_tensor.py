@@ -6,10 +6,10 @@ import torch
 from torch import Tensor
 
 from gnnlab.data.storage import EdgeStorage, known_num_nodes
-from gnnlab.sparse import SparseTensor, is_sparse
+from gnnlab.sparse import SparseTensor
 from gnnlab.sparse.pointers import stable_order
 from gnnlab.transforms.base_transform import BaseTransform, functional_transform
-from gnnlab.transforms.edges import take_edges
+from gnnlab.transforms.edges import is_dense, take_edges
 from gnnlab.utils._checks import check_edge_index, check_per_edge, check_range
 
 LAYOUTS = (None, "torch_sparse", torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)
@@ -86,7 +86,7 @@ class ToSparseTensor(BaseTransform):
         value = None if self.attr is None else store.get(self.attr)
         if value is None:
             return None
-        if not isinstance(value, Tensor) or is_sparse(value):
+        if not is_dense(value):
             raise ValueError(f"{self.attr}: expected a dense tensor [num_edges, ...], found {type(value).__name__}")
         check_per_edge(value, str(self.attr), store.edge_index.size(1))
         return value

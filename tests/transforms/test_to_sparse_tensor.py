@@ -168,7 +168,7 @@ def test_sizes_are_never_guessed() -> None:
 
 
 def test_layouts_are_checked_at_once() -> None:
-    with pytest.raises(ValueError, match="layout: expected one of .* found torch.strided"):
+    with pytest.raises(ValueError, match=r"layout: expected one of .* found torch.strided"):
         T.ToSparseTensor(layout=torch.strided)
 
 
