@@ -21,7 +21,18 @@ def stores_to_change(data: Any, transform: object) -> list[EdgeStorage]:
                 f"{name} changes 'edge_index', but {_edges_of(store)} are held in {key!r} as well or only there: "
                 f"put {name} before ToSparseTensor"
             )
-    return [store for store in data.edge_stores if "edge_index" in store]
+    return stores_with_edges(data)
+
+
+def stores_with_edges(data: Any) -> list[EdgeStorage]:
+    """The storages with an `edge_index`, for a transform that moves edges.
+
+    A batch then can't be taken apart into its graphs any more: where each one's edges lie is not known.
+    """
+    found = [store for store in data.edge_stores if "edge_index" in store]
+    if found:
+        data.stores[0].__dict__.pop("_slice_dict", None)
+    return found
 
 
 def edge_index_of(data: Any, transform: object) -> Tensor:

@@ -9,7 +9,7 @@ from gnnlab.data.storage import EdgeStorage, known_num_nodes
 from gnnlab.sparse import SparseTensor
 from gnnlab.sparse.pointers import stable_order
 from gnnlab.transforms.base_transform import BaseTransform, functional_transform
-from gnnlab.transforms.edges import is_dense, take_edges
+from gnnlab.transforms.edges import is_dense, stores_with_edges, take_edges
 from gnnlab.utils._checks import check_edge_index, check_per_edge, check_range
 
 LAYOUTS = (None, "torch_sparse", torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)
@@ -55,9 +55,8 @@ class ToSparseTensor(BaseTransform):
         self.layout = layout
 
     def forward(self, data: Any) -> Any:
-        for store in data.edge_stores:
-            if "edge_index" in store:
-                self._convert(data, store)
+        for store in stores_with_edges(data):
+            self._convert(data, store)
         return data
 
     def _convert(self, data: Any, store: EdgeStorage) -> None:

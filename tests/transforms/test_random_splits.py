@@ -290,6 +290,17 @@ def test_types_that_don_t_fit_are_refused(types: tuple[Any, Any], message: str) 
     assert data.edge_types == before
 
 
+def test_pairs_are_not_drawn_among_an_unknown_number_of_nodes() -> None:
+    data = bipartite()
+    del data["a"].num_nodes
+    data["a"].own = 1
+    with (
+        pytest.warns(UserWarning, match="Unable to accurately infer 'num_nodes'"),
+        pytest.raises(ValueError, match="can't draw pairs of nodes, since their number is unknown"),
+    ):
+        T.RandomLinkSplit(2, 2, edge_types=A)(data)
+
+
 def test_too_few_pairs_without_an_edge_are_told() -> None:
     data = tiny.path()
     with pytest.warns(UserWarning, match="there are not that many pairs without an edge"):

@@ -237,6 +237,15 @@ def test_transforms_of_a_batch_are_a_batch() -> None:
     assert Batch.from_data_list(parts).adj_t == out.adj_t
 
 
+@pytest.mark.parametrize("transform", [T.ToUndirected(), T.AddSelfLoops(), T.GCNNorm(), T.ToSparseTensor()], ids=repr)
+def test_a_batch_whose_edges_moved_is_not_taken_apart(transform: T.BaseTransform) -> None:
+    batch = Batch.from_data_list([tiny.path(), tiny.star()])
+    with pytest.raises(RuntimeError, match="can't be taken apart"):
+        transform(batch).to_data_list()
+    assert_equal(batch.to_data_list(), [tiny.path(), tiny.star()])
+    assert [data.x.size(1) for data in T.Constant()(batch).to_data_list()] == [3, 3]
+
+
 # The register
 
 
