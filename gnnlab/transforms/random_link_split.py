@@ -8,11 +8,11 @@ from torch import Tensor
 
 from gnnlab.data.storage import EdgeStorage
 from gnnlab.transforms.base_transform import BaseTransform, functional_transform
-from gnnlab.transforms.edges import edge_keys, homogeneous_store, recount, stores_to_change, take_edges
+from gnnlab.transforms.edges import edge_index_of, edge_keys, is_dense, recount, stores_to_change, take_edges
 from gnnlab.transforms.random_node_split import check_part
 from gnnlab.typing import EdgeType
 from gnnlab.utils import coalesce, negative_sampling
-from gnnlab.utils._checks import check_integer, check_per_edge
+from gnnlab.utils._checks import check_edge_index, check_integer, check_per_edge
 
 
 @functional_transform("random_link_split")
@@ -92,7 +92,8 @@ class RandomLinkSplit(BaseTransform):
         stores_to_change(data, self)
         splits = data, copy.copy(data), copy.copy(data)
         if not hasattr(type(data), "edge_types"):
-            self._split([homogeneous_store(each, self) for each in splits], self.is_undirected)
+            edge_index_of(data, self)
+            self._split([each.stores[0] for each in splits], self.is_undirected)
             return splits
         if not self._types:
             raise ValueError(f"edge_types: expected some of {data.edge_types} for a {type(data).__name__}, found none")
@@ -111,6 +112,7 @@ class RandomLinkSplit(BaseTransform):
     def _split(self, stores: list[EdgeStorage], is_undirected: bool) -> None:
         """Cut `stores`, three equal ones, down to the edges and labels of training, validation and test."""
         store = stores[0]
+        check_edge_index(store.edge_index)
         if f"{self.key}_index" in store:
             raise ValueError(f"expected a graph that is not split yet, found '{self.key}_index' in it")
         edge_index, labels = store.edge_index, self._labels(store)
@@ -142,6 +144,8 @@ class RandomLinkSplit(BaseTransform):
         if self.key not in store:
             return torch.ones(num_edges, device=store.edge_index.device)
         labels = store[self.key]
+        if not is_dense(labels):
+            raise ValueError(f"{self.key}: expected a tensor [num_edges, ...] of labels, found {type(labels).__name__}")
         check_per_edge(labels, self.key, num_edges)
         if self.neg_sampling_ratio == 0:
             return labels

@@ -38,6 +38,8 @@ class ToUndirected(BaseTransform):
             else:
                 source, relation, target = store._key
                 reverse = data[target, f"rev_{relation}", source]
+                for key in edge_keys(reverse):
+                    del reverse[key]
                 reverse.edge_index = store.edge_index.flip(0)
                 reverse.update({key: store[key] for key in edge_keys(store)})
         return data

@@ -143,6 +143,16 @@ def test_undirected_graphs_are_undirected(data: Data) -> None:
     assert out.is_coalesced()
 
 
+def test_reverses_that_were_there_are_replaced() -> None:
+    data = tiny.two_types()
+    data["paper", "rev_writes", "author"].edge_index = torch.tensor([[0], [1]])
+    data["paper", "rev_writes", "author"].edge_weight = torch.ones(1)
+    reverse = T.ToUndirected()(data)["paper", "rev_writes", "author"]
+    assert torch.equal(reverse.edge_index, data["writes"].edge_index.flip(0))
+    assert torch.equal(reverse.edge_attr, data["writes"].edge_attr)
+    assert "edge_weight" not in reverse
+
+
 def test_merged_edges_keep_what_is_not_merged_from_the_first() -> None:
     data = Data(num_nodes=3, edge_index=torch.tensor([[1, 0, 1, 0], [2, 1, 2, 0]]), edge_attr=torch.arange(4.0))
     data.e_id = torch.arange(4) + 10
