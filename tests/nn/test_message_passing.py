@@ -91,7 +91,7 @@ def test_both_paths_of_a_layer_are_equal(kind: str, aggr: str) -> None:
 
 def test_the_report_says_why() -> None:
     x, adj = torch.ones(4, 2), adjacency("SparseTensor")
-    assert "given as edge_index" in Multiplying().fuse_report(x, EDGES).reason
+    assert "the edges are an edge_index" in Multiplying().fuse_report(x, EDGES).reason
     assert "no product" in Edgewise().fuse_report(x, adj).reason
     assert "none of sum, mean, min and max" in Multiplying(aggr="mul").fuse_report(x, adj).reason
     assert "none of sum, mean, min and max" in Multiplying(aggr=["sum", "max"]).fuse_report(x, adj).reason
@@ -231,13 +231,13 @@ def test_errors_name_what_is_wrong() -> None:
         conv(x, EDGES, size=(7, 4))
     with pytest.raises(ValueError, match="x: expected what sources and targets have, found 3 values"):
         conv((x, x, x), EDGES)
-    with pytest.raises(TypeError, match=r"Edgewise\.propagate: missing argument 'x', of which 'x_i' is made"):
+    with pytest.raises(TypeError, match=r"Edgewise\.message: missing argument 'x', of which 'x_i' is made"):
         conv.propagate(EDGES)
-    with pytest.raises(TypeError, match=r"Everything\.propagate: missing argument 'scale'"):
+    with pytest.raises(TypeError, match=r"Everything\.message: missing argument 'scale'"):
         Everything().propagate(EDGES, x=x, edge_weight=None)
     with pytest.raises(ValueError, match="flow: expected 'source_to_target'"):
         MessagePassing(flow="up")
-    with pytest.raises(ValueError, match="flow: an adjacency is taken as transposed"):
+    with pytest.raises(ValueError, match="flow: expected 'source_to_target' with an adjacency"):
         Edgewise(flow="target_to_source")(x, adjacency("SparseTensor"))
     with pytest.raises(ValueError, match="decomposed_layers: expected at least 1, found 0"):
         MessagePassing(decomposed_layers=0)

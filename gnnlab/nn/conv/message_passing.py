@@ -1,35 +1,29 @@
 """What all convolutions share: messages along edges, reduced at each node."""
 
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Sequence
 from inspect import Parameter, signature
-from typing import Any, NamedTuple, no_type_check
+from typing import Any, NamedTuple, NoReturn, no_type_check
 
 import torch
 from torch import Tensor
 from torch.nn import Module
-from torch.utils.hooks import RemovableHandle
+from torch.utils.checkpoint import checkpoint
 
 from gnnlab import sparse
+from gnnlab.nn.conv.edges import KNOWN, Edges
+from gnnlab.nn.conv.hooks import Hooked
 from gnnlab.nn.resolver import aggregation_resolver
-from gnnlab.sparse import SparseTensor
-from gnnlab.typing import Adj, Size
-from gnnlab.utils._checks import check_edge_index, check_range
-from gnnlab.utils._spmm import as_sparse_tensor
+from gnnlab.typing import Adj, Size, refusal
+from gnnlab.utils._checks import check_range
 
 #: Aggregations that a product with an adjacency can take the place of.
 FUSED = frozenset({"sum", "add", "mean", "min", "max"})
 
-#: Arguments of `message` and the others that are not given by name but known of the edges.
-KNOWN = frozenset(
-    {"edge_index", "adj_t", "edge_index_i", "edge_index_j", "index", "ptr", "size", "size_i", "size_j", "dim_size"}
-)
-
 #: Arguments that an adjacency's values fill where they are not given.
 FROM_VALUES = ("edge_weight", "edge_attr", "edge_type")
 
-_HOOKED = ("propagate", "message", "aggregate", "message_and_aggregate", "edge_update")
+#: The functions that a subclass may write, and how many arguments they are given by place.
+_FUNCTIONS = {"message": 0, "aggregate": 1, "message_and_aggregate": 1, "update": 1, "edge_update": 0}
 
 
 class FuseReport(NamedTuple):
@@ -45,25 +39,33 @@ class FuseReport(NamedTuple):
         return self.fused
 
 
-class MessagePassing(Module):
+class MessagePassing(Hooked):
     """A layer that sends messages along edges and reduces what arrives at each node.
 
     A subclass writes `message`, and where needed `aggregate`, `update`, `edge_update`, or, to multiply by an adjacency
     instead of sending messages, `message_and_aggregate`; its `forward` calls `propagate`. These functions name what
     they need: `x_i` and `x_j` are the rows of `x` at the edges' targets and sources, other names are what `propagate`
     is given, and `index`, `ptr`, `size`, `size_i`, `size_j`, `dim_size`, `edge_index`, `edge_index_i`, `edge_index_j`
-    and `adj_t` are known of the edges.
+    and `adj_t` are known of the edges. What an adjacency holds as values is `edge_weight`, `edge_attr` or `edge_type`
+    where these are not given.
 
     Edges are an `edge_index`, [2, num_edges] integers, sources first; or the transposed adjacency, [num_targets,
-    num_sources] sparse, of any kind: ours, torch_sparse's or torch's.
+    num_sources] sparse, of any kind: ours, torch_sparse's or torch's. On an accelerator ids beyond the nodes end in
+    torch's own assertion, since looking for them would wait for the device.
 
     aggr: how to reduce: an aggregation, its name, a list of them, or None where `aggregate` is overridden.
     aggr_kwargs: arguments of an aggregation given by name.
     flow: "source_to_target", or "target_to_source" to send messages against the edges.
     node_dim: the dimension of `x` that runs over nodes.
     decomposed_layers: send messages of this many parts of the features one after another, which takes less memory.
+    chunk_bytes: send messages over an adjacency for blocks of targets, one after another, so that the arguments at
+    both ends and along the edges of a block (`x_i`, `x_j`, `edge_attr`, ...) take at most this many bytes, or as many
+    as one target needs; what `message` makes of them comes on top. A block is computed again for the gradient, in
+    which so little is kept too. It has no effect on an `edge_index`, whose edges are in no order. An argument with one
+    row an edge is taken to run over edges. By default all at once.
 
-    Raises ValueError for another `flow` or `decomposed_layers`. PyG: `torch_geometric.nn.MessagePassing`.
+    `fuse`, True unless set, allows the product. Raises ValueError for another `flow`, `decomposed_layers` or
+    `chunk_bytes`. PyG: `torch_geometric.nn.MessagePassing`; `chunk_bytes` and `fuse_report` are gnnlab's own.
     """
 
     def __init__(
@@ -74,21 +76,24 @@ class MessagePassing(Module):
         flow: str = "source_to_target",
         node_dim: int = -2,
         decomposed_layers: int = 1,
+        chunk_bytes: int | None = None,
     ) -> None:
         super().__init__()
         if flow not in ("source_to_target", "target_to_source"):
             raise ValueError(f"flow: expected 'source_to_target' or 'target_to_source', found {flow!r}")
         if decomposed_layers < 1:
             raise ValueError(f"decomposed_layers: expected at least 1, found {decomposed_layers}")
+        if chunk_bytes is not None and chunk_bytes < 1:
+            raise ValueError(f"chunk_bytes: expected at least 1 or None, found {chunk_bytes}")
         self.aggr = aggr
         self.aggr_module = None if aggr is None else aggregation_resolver(aggr, **(aggr_kwargs or {}))
         self.flow = flow
         self.node_dim = node_dim
         self.decomposed_layers = decomposed_layers
+        self.chunk_bytes = chunk_bytes
         self.fuse = True
-        for name in _HOOKED:
-            setattr(self, f"_{name}_forward_pre_hooks", OrderedDict())
-            setattr(self, f"_{name}_forward_hooks", OrderedDict())
+        self._wanted = {name: _arguments(type(self), name) for name in _FUNCTIONS}
+        self._at_ends = {name: {key[:-2] for key in wanted if _is_lifted(key)} for name, wanted in self._wanted.items()}
 
     def reset_parameters(self) -> None:
         """Draw the parameters anew: those of the aggregation, and in subclasses their own."""
@@ -136,313 +141,237 @@ class MessagePassing(Module):
         """Send messages along the edges, reduce them at each node, and update.
 
         edge_index: the edges; see the class. size: the numbers of sources and targets, for edges between two sets of
-        nodes; by default those of the arguments. kwargs: what `message` and the others name; a pair is taken as what
-        sources and targets have.
+        nodes; by default those of the arguments. kwargs: what `message` and the others name; where they name it with
+        `_i` or `_j`, a pair is what sources and targets have.
 
-        Raises ValueError for edges of another shape, kind or dtype or arguments that do not fit, IndexError for ids
-        beyond the nodes, TypeError for a name that nothing gives.
+        Raises ValueError for edges of another shape, kind, dtype or device or arguments that do not fit, IndexError for
+        ids beyond the nodes, TypeError for a name that nothing gives.
         """
-        edge_index, size, kwargs = self._run_pre_hooks("propagate", (edge_index, size, kwargs))
-        edges = _Edges(edge_index, size, self.flow)
-        if self.fuse_report(kwargs, edge_index):
-            given = self._collect(("message_and_aggregate", "update"), edges, kwargs)
-            out = self._call("message_and_aggregate", given, edge_index)
+        edge_index, size, kwargs = self.run_before("propagate", (edge_index, size, kwargs))
+        edges = Edges(edge_index, size, self.flow)
+        self._learn_sizes("message", edges, kwargs)
+        if self._why_sent(edge_index, kwargs) is None:
+            out = self._multiply(edges, kwargs)
         elif self.decomposed_layers > 1:
-            out = self._in_parts(edges, kwargs)
-            given = self._collect(("update",), edges, kwargs)
+            out = torch.cat([self._send(edges, part) for part in self._parts(kwargs)], dim=-1)
         else:
-            given = self._collect(("message", "aggregate", "update"), edges, kwargs)
-            out = self._aggregate(edges, given)
-        out = self._arguments("update", given, self.update, out)
-        for hook in self._hooks("_propagate_forward_hooks"):
-            found = hook(self, (edge_index, size, kwargs), out)
-            out = out if found is None else found
-        return out
+            out = self._send(edges, kwargs)
+        out = self.update(out, **self._collect("update", edges, kwargs))
+        return self.run_after("propagate", (edge_index, edges.size, kwargs), out)
 
     def edge_updater(self, edge_index: Adj, size: Size = None, **kwargs: Any) -> Tensor:
         """`edge_update` of each edge; arguments as in `propagate`."""
-        edges = _Edges(edge_index, size, self.flow)
-        given = self._collect(("edge_update",), edges, kwargs)
-        return self._call("edge_update", given)
+        edges = Edges(edge_index, size, self.flow)
+        self._learn_sizes("edge_update", edges, kwargs)
+        given = self._collect("edge_update", edges, kwargs)
+        edge_index, size, given = self.run_before("edge_update", (edge_index, size, given))
+        return self.run_after("edge_update", (edge_index, size, given), self.edge_update(**given))
 
     def fuse_report(self, x: Any, adj: Adj) -> FuseReport:
-        """Whether `propagate` would multiply by `adj` instead of sending messages, and why.
+        """Whether `propagate` multiplies by `adj` instead of sending messages, and why.
 
-        x: the features; they do not matter for the answer.
+        x: the features, [num_nodes, ...], or a pair of them for sources and targets.
         """
+        reason = self._why_sent(adj, dict.fromkeys(self._at_ends["message"], x))
+        if reason is None:
+            return FuseReport(True, f"{type(self).__name__} multiplies by the adjacency with reduce={self.aggr!r}")
+        if sparse.is_sparse(adj):
+            way = "at once" if self.chunk_bytes is None else f"in blocks of {self.chunk_bytes} bytes"
+            reason = f"{reason}; messages are sent {way} (chunk_bytes={self.chunk_bytes})"
+        return FuseReport(False, reason)
+
+    def jittable(self, typing: str | None = None) -> NoReturn:
+        """Raises ImportError: gnnlab has no TorchScript."""
+        raise ImportError(refusal("TorchScript"))
+
+    # The two paths ----------------------------------------------------------------------------------------------------
+
+    def _why_sent(self, adj: Adj, kwargs: dict[str, Any]) -> str | None:
+        """Why messages are sent, or None where the adjacency is multiplied by."""
         name = type(self).__name__
         if not sparse.is_sparse(adj):
-            return FuseReport(False, "edges are given as edge_index, not as an adjacency")
+            return "the edges are an edge_index, not an adjacency"
         if not self.fuse:
-            return FuseReport(False, f"{name}.fuse is False")
+            return f"{name}.fuse is False"
+        product = _depth(type(self), "message_and_aggregate")
         if type(self).message_and_aggregate is MessagePassing.message_and_aggregate:
-            return FuseReport(False, f"{name} has no message_and_aggregate: its messages are no product")
+            return f"{name} has no message_and_aggregate: its messages are no product"
+        for function in ("message", "aggregate"):
+            if _depth(type(self), function) < product:
+                return f"{name} overrides {function}, but not the message_and_aggregate that stands for it"
+            if self.has_hooks(function):
+                return f"a hook is registered on {function}, which a product would skip"
         if not isinstance(self.aggr, str) or self.aggr not in FUSED:
-            return FuseReport(False, f"aggr={self.aggr!r} is none of sum, mean, min and max")
-        hooked = [key for key in ("message", "aggregate") if self._hooks(f"_{key}_forward_pre_hooks")]
-        hooked += [key for key in ("message", "aggregate") if self._hooks(f"_{key}_forward_hooks")]
-        if hooked:
-            return FuseReport(False, f"a hook is registered on {hooked[0]}, which a product would skip")
-        return FuseReport(True, f"{name} multiplies by the adjacency with reduce={self.aggr!r}")
+            return f"aggr={self.aggr!r} is none of sum, mean, min and max"
+        for key in FROM_VALUES:
+            if kwargs.get(key) is not None and key in self._wanted["message"]:
+                return f"{key} is given beside the adjacency, whose values a product would take"
+        for key in sorted(self._at_ends["message"] & kwargs.keys()):
+            for value in _both_ends(kwargs[key]):
+                if isinstance(value, Tensor) and self.node_dim not in (0, -value.dim()):
+                    return f"{key} has its nodes along dimension {self.node_dim} of {value.dim()}, not along the first"
+        return None
+
+    def _multiply(self, edges: Edges, kwargs: dict[str, Any]) -> Tensor:
+        """Messages and their reduction as one product."""
+        given = self._collect("message_and_aggregate", edges, kwargs)
+        adj, given = self.run_before("message_and_aggregate", (edges.given, given))
+        return self.run_after("message_and_aggregate", (adj, given), self.message_and_aggregate(adj, **given))
+
+    def _send(self, edges: Edges, kwargs: dict[str, Any]) -> Tensor:
+        """Messages and then their reduction, of all edges at once or of one block of targets after another."""
+        if self.chunk_bytes is None or not edges.is_adj:
+            return self._send_at_once(edges, kwargs)
+        along = self._along_edges(edges, kwargs)
+        width = sum(_row_bytes(kwargs[name], 0) for name in along)
+        width += 0 if edges.value is None else _row_bytes(edges.value, 0)
+        for name in self._wanted["message"]:
+            if _is_lifted(name) and name[:-2] in kwargs:
+                width += _row_bytes(_at_end(kwargs[name[:-2]], self._end(name, edges)), self.node_dim)
+        blocks = list(edges.blocks(max(1, self.chunk_bytes // max(1, width))))
+        if len(blocks) < 2:
+            return self._send_at_once(edges, kwargs)
+        outs = [
+            checkpoint(self._send_block, edges, kwargs, along, block, use_reentrant=False)
+            if torch.is_grad_enabled()
+            else self._send_block(edges, kwargs, along, block)
+            for block in blocks
+        ]
+        return torch.cat(outs, dim=self.node_dim)
+
+    def _send_block(self, edges: Edges, kwargs: dict[str, Any], along: Sequence[str], block: tuple[int, int]) -> Tensor:
+        """What a block of targets, first to last (exclusive), receives."""
+        first, last = block
+        some, span = edges.of_targets(first, last)
+        out = self._send_at_once(some, kwargs | {name: kwargs[name][span] for name in along})
+        return out.narrow(self.node_dim, first, last - first)
+
+    def _send_at_once(self, edges: Edges, kwargs: dict[str, Any]) -> Tensor:
+        """Messages of all edges and then their reduction."""
+        given = self._collect("message", edges, kwargs)
+        (given,) = self.run_before("message", (given,))
+        messages = self.run_after("message", (given,), self.message(**given))
+        given = self._collect("aggregate", edges, kwargs)
+        (given,) = self.run_before("aggregate", (given,))
+        try:
+            out = self.aggregate(messages, **given)
+        except (IndexError, RuntimeError):
+            size = edges.known(["dim_size"])["dim_size"]
+            if size is not None:
+                check_range(edges.ids(edges.target), "edge_index", size)
+            raise
+        return self.run_after("aggregate", (given,), out)
+
+    def _parts(self, kwargs: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """The arguments for each part of the features."""
+        num = self.decomposed_layers
+        split = {name: _split(kwargs[name], num) for name in self._at_ends["message"] & kwargs.keys()}
+        for i in range(num):
+            yield kwargs | {name: parts[i] for name, parts in split.items()}
 
     # Arguments by name ------------------------------------------------------------------------------------------------
 
-    def _collect(self, functions: Sequence[str], edges: "_Edges", kwargs: dict[str, Any]) -> dict[str, Any]:
-        """The arguments that these functions name."""
-        wanted: dict[str, Parameter] = {}
-        for function in functions:
-            wanted |= _parameters(type(self), function)
+    def _collect(self, function: str, edges: Edges, kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The arguments that one of the functions names."""
+        wanted = self._wanted[function]
         given: dict[str, Any] = {}
         for name in wanted:
             if name in KNOWN:
                 continue
-            if name[-2:] in ("_i", "_j"):
-                given[name] = self._at_edges(name, edges, kwargs)
+            if _is_lifted(name) and name[:-2] in kwargs:
+                given[name] = self._lift(name, edges, kwargs[name[:-2]])
             elif name in kwargs:
                 given[name] = kwargs[name]
-        for name, value in kwargs.items():  # also of what no function names, since it tells how many nodes there are
-            if isinstance(value, (tuple, list)):
-                self._learn_sizes(name, value, edges)
-        if "message_and_aggregate" not in functions:
-            for name in FROM_VALUES:
-                if name in wanted and given.get(name) is None and edges.value is not None:
-                    given[name] = edges.value
+            if name in FROM_VALUES and given.get(name) is None and edges.value is not None:
+                given[name] = edges.value
         given |= edges.known(wanted)
-        for name, parameter in wanted.items():
-            if name not in given and parameter.default is Parameter.empty:
-                raise TypeError(f"{type(self).__name__}.propagate: missing argument {name!r}")
+        for name, has_default in wanted.items():
+            if name not in given and not has_default:
+                missing = f"{name[:-2]!r}, of which {name!r} is made" if _is_lifted(name) else repr(name)
+                raise TypeError(f"{type(self).__name__}.{function}: missing argument {missing}")
         return given
 
-    def _at_edges(self, name: str, edges: "_Edges", kwargs: dict[str, Any]) -> Any:
-        """`kwargs[name without _i or _j]` at each edge's target or source."""
-        base, end = name[:-2], edges.target if name.endswith("_i") else edges.source
-        if base not in kwargs:
-            raise TypeError(f"{type(self).__name__}.propagate: missing argument {base!r}, of which {name!r} is made")
-        value = kwargs[base]
-        if isinstance(value, (tuple, list)):
-            self._learn_sizes(base, value, edges)
-            value = value[end]
+    def _lift(self, name: str, edges: Edges, value: Any) -> Any:
+        """What nodes have, at each edge's target (`name` ends in `_i`) or source."""
+        base, end = name[:-2], self._end(name, edges)
+        value = _at_end(value, end)
         if not isinstance(value, Tensor):
             return value
-        edges.set_size(end, value, self.node_dim, base)
+        edges.learn_size(end, value, self.node_dim, base)
         ids = edges.ids(end)
+        if ids.device != value.device:
+            raise ValueError(f"edge_index: expected it on {value.device} as {base} is, found it on {ids.device}")
         try:
             return value.index_select(self.node_dim, ids)
         except (IndexError, RuntimeError):
             check_range(ids, "edge_index", value.size(self.node_dim))
             raise
 
-    def _learn_sizes(self, name: str, value: Any, edges: "_Edges") -> None:
-        """Tell the edges how many nodes there are, from what sources and targets have of one argument."""
-        if len(value) != 2:
-            raise ValueError(f"{name}: expected what sources and targets have, found {len(value)} values")
-        for end in (0, 1):
-            if isinstance(value[end], Tensor):
-                edges.set_size(end, value[end], self.node_dim, name)
+    def _end(self, name: str, edges: Edges) -> int:
+        return edges.target if name.endswith("_i") else edges.source
 
-    def _aggregate(self, edges: "_Edges", given: dict[str, Any]) -> Tensor:
-        """The messages, reduced."""
-        messages = self._call("message", given)
-        try:
-            return self._call("aggregate", given, messages)
-        except (IndexError, RuntimeError):
-            size = edges.known(["dim_size"])["dim_size"]
-            if size is not None:
-                check_range(edges.ids(edges.target), "edge_index", size)
-            raise
+    def _learn_sizes(self, function: str, edges: Edges, kwargs: dict[str, Any]) -> None:
+        """Learn how many nodes there are from pairs of what sources and targets have."""
+        for name in self._at_ends[function] & kwargs.keys():
+            value = kwargs[name]
+            if isinstance(value, (tuple, list)):
+                if len(value) != 2:
+                    raise ValueError(f"{name}: expected what sources and targets have, found {len(value)} values")
+                for end in (0, 1):
+                    if isinstance(value[end], Tensor):
+                        edges.learn_size(end, value[end], self.node_dim, name)
 
-    def _in_parts(self, edges: "_Edges", kwargs: dict[str, Any]) -> Tensor:
-        """Messages and their reduction for one part of the features after another."""
-        names = {name[:-2] for name in _parameters(type(self), "message") if name.endswith(("_i", "_j"))}
-        parts: list[dict[str, Any]] = [dict(kwargs) for _ in range(self.decomposed_layers)]
-        for name in names & kwargs.keys():
-            for part, value in zip(parts, _chunks(kwargs[name], self.decomposed_layers), strict=True):
-                part[name] = value
-        outs = []
-        for part in parts:
-            given = self._collect(("message", "aggregate"), edges, part)
-            outs.append(self._aggregate(edges, given))
-        return torch.cat(outs, dim=-1)
-
-    # Hooks ------------------------------------------------------------------------------------------------------------
-
-    def _call(self, function: str, given: dict[str, Any], *first: Any) -> Any:
-        """Call one of the functions, with its hooks around it."""
-        wanted = {name: given[name] for name in _parameters(type(self), function) if name in given}
-        if function == "aggregate":
-            inputs, wanted = self._run_pre_hooks(function, (first[0], wanted))
-            first = (inputs,)
-        elif function == "message_and_aggregate":
-            adj, wanted = self._run_pre_hooks(function, (first[0], wanted))
-            first = (adj,)
-        else:
-            (wanted,) = self._run_pre_hooks(function, (wanted,))
-        out = self._arguments(function, wanted, getattr(self, function), *first)
-        for hook in self._hooks(f"_{function}_forward_hooks"):
-            found = hook(self, (*first, wanted), out)
-            out = out if found is None else found
-        return out
-
-    def _arguments(self, function: str, given: dict[str, Any], call: Callable[..., Any], *first: Any) -> Any:
-        return call(*first, **{name: given[name] for name in _parameters(type(self), function) if name in given})
-
-    def _run_pre_hooks(self, function: str, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        for hook in self._hooks(f"_{function}_forward_pre_hooks"):
-            found = hook(self, inputs)
-            if found is not None:
-                inputs = found if isinstance(found, tuple) else (found,)
-        return inputs
-
-    def _hooks(self, name: str) -> list[Any]:
-        return list(getattr(self, name).values())
-
-    def _register(self, name: str, hook: Callable[..., Any]) -> RemovableHandle:
-        hooks = getattr(self, name)
-        handle = RemovableHandle(hooks)
-        hooks[handle.id] = hook
-        return handle
-
-    def register_propagate_forward_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(self, (edge_index, size, kwargs))` before `propagate`; what it returns takes the inputs' place."""
-        return self._register("_propagate_forward_pre_hooks", hook)
-
-    def register_propagate_forward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(self, (edge_index, size, kwargs), out)` after `propagate`; what it returns takes the place of
-        `out`.
-        """
-        return self._register("_propagate_forward_hooks", hook)
-
-    def register_message_forward_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(self, (kwargs,))` before `message`."""
-        return self._register("_message_forward_pre_hooks", hook)
-
-    def register_message_forward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(self, (kwargs,), out)` after `message`."""
-        return self._register("_message_forward_hooks", hook)
-
-    def register_aggregate_forward_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(self, (inputs, kwargs))` before `aggregate`."""
-        return self._register("_aggregate_forward_pre_hooks", hook)
-
-    def register_aggregate_forward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(self, (inputs, kwargs), out)` after `aggregate`."""
-        return self._register("_aggregate_forward_hooks", hook)
-
-    def register_message_and_aggregate_forward_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(self, (adj_t, kwargs))` before `message_and_aggregate`."""
-        return self._register("_message_and_aggregate_forward_pre_hooks", hook)
-
-    def register_message_and_aggregate_forward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(self, (adj_t, kwargs), out)` after `message_and_aggregate`."""
-        return self._register("_message_and_aggregate_forward_hooks", hook)
-
-    def register_edge_update_forward_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(self, (kwargs,))` before `edge_update`."""
-        return self._register("_edge_update_forward_pre_hooks", hook)
-
-    def register_edge_update_forward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(self, (kwargs,), out)` after `edge_update`."""
-        return self._register("_edge_update_forward_hooks", hook)
+    def _along_edges(self, edges: Edges, kwargs: dict[str, Any]) -> list[str]:
+        """The names of arguments that have one row an edge."""
+        num = edges.num_edges()
+        named = (self._wanted["message"].keys() | self._wanted["aggregate"].keys()) & kwargs.keys()
+        tensors = {name: kwargs[name] for name in named if isinstance(kwargs[name], Tensor)}
+        return sorted(name for name, value in tensors.items() if value.dim() > 0 and value.size(0) == num)
 
     def __repr__(self) -> str:
         channels = [getattr(self, name, None) for name in ("in_channels", "out_channels")]
         return f"{type(self).__name__}({', '.join(map(str, channels)) if None not in channels else ''})"
 
 
-class _Edges:
-    """The edges of one call, as an `edge_index` or an adjacency, and what is known of them.
-
-    source, target: which of the two ends, 0 or 1, messages come from and go to. size: how many nodes each end has, as
-    far as is known.
-    """
-
-    def __init__(self, edge_index: Adj, size: Size, flow: str) -> None:
-        self.given = edge_index
-        self.source, self.target = (0, 1) if flow == "source_to_target" else (1, 0)
-        self.is_adj = sparse.is_sparse(edge_index)
-        self.size: list[int | None] = [None, None] if size is None else list(size)
-        if not self.is_adj:
-            check_edge_index(edge_index)
-            return
-        if flow == "target_to_source":
-            raise ValueError(
-                "flow: an adjacency is taken as transposed, and can't be with 'target_to_source': give an edge_index, "
-                "or the adjacency itself with 'source_to_target'"
-            )
-        if getattr(edge_index, "is_transposed", None) is False:
-            raise ValueError("edge_index: found an adjacency that is not transposed: pass adj_t")
-        rows, cols = sparse.sizes(edge_index)[:2]
-        self.size = [cols, rows]
-
-    @cached_property
-    def adj(self) -> SparseTensor:
-        """The adjacency, as one of ours."""
-        return as_sparse_tensor(self.given)
-
-    @property
-    def value(self) -> Tensor | None:
-        """[num_edges, ...]: the values of the adjacency, if it has any."""
-        return self.adj.storage.value() if self.is_adj else None
-
-    def ids(self, end: int) -> Tensor:
-        """[num_edges] int64: the node at one end of each edge."""
-        if self.is_adj:
-            return self.adj.storage.row() if end == self.target else self.adj.storage.col()
-        assert isinstance(self.given, Tensor)
-        return self.given[end].long()
-
-    def set_size(self, end: int, value: Tensor, dim: int, name: str) -> None:
-        """Learn from `value` how many nodes are at one end, or refuse it."""
-        if value.dim() < (-dim if dim < 0 else dim + 1):
-            raise ValueError(f"{name}: expected nodes along dimension {dim}, found shape {list(value.shape)}")
-        found, known = value.size(dim), self.size[end]
-        if known is None:
-            self.size[end] = found
-        elif known != found:
-            raise ValueError(f"{name}: expected {known} nodes along dimension {dim}, found {found}")
-
-    def known(self, wanted: Iterable[str]) -> dict[str, Any]:
-        """The arguments that are known of the edges, as far as they are wanted."""
-        size_j, size_i = self.size[self.source], self.size[self.target]
-        size_j, size_i = (size_i if size_j is None else size_j), (size_j if size_i is None else size_i)
-        parts: dict[str, Callable[[], Any]] = {
-            "edge_index": lambda: None if self.is_adj else self.given,
-            "adj_t": lambda: self.given if self.is_adj else None,
-            "edge_index_i": lambda: self.ids(self.target),
-            "edge_index_j": lambda: self.ids(self.source),
-            "index": lambda: self.ids(self.target),
-            "ptr": lambda: self.adj.storage.rowptr() if self.is_adj else None,
-            "size": lambda: self.size,
-            "size_i": lambda: size_i,
-            "size_j": lambda: size_j,
-            "dim_size": lambda: size_i,
-        }
-        return {name: parts[name]() for name in wanted if name in KNOWN}
+def _arguments(cls: type, function: str) -> dict[str, bool]:
+    """The names of arguments of one of the functions that are not given by place, and whether each has a default."""
+    found = list(signature(getattr(cls, function)).parameters.values())[1 + _FUNCTIONS[function] :]
+    named = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+    return {p.name: p.default is not Parameter.empty for p in found if p.kind in named}
 
 
-def _chunks(value: Any, num: int) -> list[Any]:
+def _is_lifted(name: str) -> bool:
+    """Whether an argument is taken at the ends of edges."""
+    return name[-2:] in ("_i", "_j") and name not in KNOWN
+
+
+def _depth(cls: type, function: str) -> int:
+    """How many classes stand between a class and the one that its function comes from."""
+    return next(i for i, base in enumerate(cls.__mro__) if function in vars(base))
+
+
+def _both_ends(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (tuple, list)) else (value,)
+
+
+def _at_end(value: Any, end: int) -> Any:
+    """What one end has: of a pair one, else the same as the other."""
+    return value[end] if isinstance(value, (tuple, list)) else value
+
+
+def _row_bytes(value: Any, dim: int) -> int:
+    """The bytes of one row along `dim`; 0 of what is no tensor."""
+    if not isinstance(value, Tensor) or value.numel() == 0:
+        return 0
+    return value.numel() // value.size(dim) * value.element_size()
+
+
+def _split(value: Any, num: int) -> list[Any]:
     """`value`, a tensor or a pair of them, in `num` parts of its last dimension."""
     if isinstance(value, Tensor):
         if value.size(-1) % num:
             raise ValueError(f"decomposed_layers: {value.size(-1)} features can't be had in {num} equal parts")
         return list(value.chunk(num, dim=-1))
     if isinstance(value, (tuple, list)):
-        return list(zip(*(_chunks(item, num) for item in value), strict=True))
+        return list(zip(*(_split(item, num) for item in value), strict=True))
     return [value] * num
-
-
-def _parameters(cls: type, function: str) -> dict[str, Parameter]:
-    """The parameters of a function that are given by name: without `self`, and without the first of `aggregate`,
-    `update` and `message_and_aggregate`, which is given by place.
-    """
-    cache = cls.__dict__.get("_known_parameters")
-    if cache is None:
-        cache = {}
-        type.__setattr__(cls, "_known_parameters", cache)
-    if function not in cache:
-        found = list(signature(getattr(cls, function)).parameters.values())[1:]
-        if function in ("aggregate", "update", "message_and_aggregate"):
-            found = found[1:]
-        named = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
-        cache[function] = {parameter.name: parameter for parameter in found if parameter.kind in named}
-    return cache[function]
