@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from gnnlab.nn import MessagePassing, SimpleConv
+from gnnlab.nn import GCNConv, MessagePassing, SimpleConv
 from gnnlab.sparse import SparseTensor
-from gnnlab.utils import scatter, spmm
+from gnnlab.utils import scatter, softmax, spmm
 
 EDGES = torch.tensor([[0, 1, 2, 2, 3, 3, 0], [1, 0, 1, 3, 2, 2, 1]])  # one edge twice
 
@@ -160,6 +160,127 @@ def test_static_graphs_and_other_node_dimensions() -> None:
     torch.testing.assert_close(Multiplying(node_dim=0)(x[0, 0], EDGES), Multiplying()(x[0, 0], EDGES))
 
 
+def test_a_product_is_not_taken_where_nodes_are_not_the_first_dimension() -> None:
+    x, adj = torch.randn(4, 4, 3), adjacency("SparseTensor")
+    report = Multiplying().fuse_report(x, adj)
+    assert "x has its nodes along dimension -2 of 3" in report.reason
+    torch.testing.assert_close(Multiplying()(x, adj), Multiplying()(x, EDGES))
+    assert Multiplying(node_dim=0).fuse_report(x, adj)
+    torch.testing.assert_close(Multiplying(node_dim=0)(x, adj), Multiplying(node_dim=0)(x, EDGES))
+
+
+class Louder(GCNConv):
+    """Overrides the message of a layer that has a product."""
+
+    def message(self, x_j: Tensor, edge_weight: Tensor) -> Tensor:
+        return 10 * super().message(x_j, edge_weight)
+
+
+class Median(GCNConv):
+    """Overrides the aggregation of a layer that has a product."""
+
+    def aggregate(self, inputs: Tensor, index: Tensor, dim_size: int) -> Tensor:
+        return torch.stack([inputs[index == i].median(dim=0).values for i in range(dim_size)])
+
+
+@pytest.mark.parametrize("cls", [Louder, Median])
+def test_a_product_never_stands_in_for_what_a_subclass_overrides(cls: type[GCNConv]) -> None:
+    conv, x, adj = cls(2, 3), torch.randn(4, 2), adjacency("SparseTensor")
+    assert "but not the message_and_aggregate that stands for it" in conv.fuse_report(x, adj).reason
+    torch.testing.assert_close(conv(x, adj), conv(x, EDGES))
+    plain = GCNConv(2, 3)
+    plain.load_state_dict(conv.state_dict())
+    assert not torch.allclose(conv(x, adj), plain(x, adj))
+
+
+def test_weights_given_beside_an_adjacency_are_used() -> None:
+    x, weight = torch.randn(4, 2), torch.arange(1.0, 8.0)
+    adj = adjacency("SparseTensor")
+    assert Multiplying().fuse_report(x, adj)
+    row, col, _ = adj.coo()
+    found = SimpleConv()(x, adj, edge_weight=weight)
+    torch.testing.assert_close(found, SimpleConv()(x, torch.stack([col, row]), edge_weight=weight))
+
+
+class Blocky(MessagePassing):
+    """Looks up what it needs in every way there is, and remembers how many edges it saw."""
+
+    seen: list[int]
+
+    def forward(self, x: Any, edges: Any, gate: Any, scale: Any) -> Tensor:
+        self.seen = []
+        return self.propagate(edges, x=x, gate=gate, scale=scale)
+
+    def message(self, x_i, x_j, gate, scale, index, ptr, size_i, edge_index_j, edge_attr):  # type: ignore[no-untyped-def]
+        self.seen.append(x_j.size(-2))
+        share = softmax((x_j * x_i).sum(-1, keepdim=True), index, ptr, size_i, dim=-2)
+        return share * x_j * gate * (edge_attr * scale[index]).unsqueeze(-1) + edge_index_j.unsqueeze(-1)
+
+
+class BlockyAggregate(Blocky):
+    """And in the aggregation."""
+
+    def aggregate(self, inputs, index, dim_size, gate, scale):  # type: ignore[no-untyped-def]
+        return scatter(inputs * gate, index, -2, dim_size) * scale.unsqueeze(-1)
+
+
+@pytest.mark.parametrize("cls", [Blocky, BlockyAggregate])
+@pytest.mark.parametrize("aggr", ["sum", "max", ["mean", "min"]])
+@pytest.mark.parametrize("shape", [(9, 3), (2, 9, 3)])
+@pytest.mark.parametrize("kind", ["SparseTensor", "torch_sparse"])
+def test_blocks_of_targets_give_what_all_edges_give(cls: Any, aggr: Any, shape: tuple[int, ...], kind: str) -> None:
+    generator = torch.Generator().manual_seed(0)
+    edges = torch.stack([torch.randint(9, (40,), generator=generator), torch.randint(7, (40,), generator=generator)])
+    x, gate, scale = (torch.randn(s, dtype=torch.float64, generator=generator) for s in (shape, (40, 1), (9,)))
+    value = torch.rand(40, dtype=torch.float64, generator=generator)
+    leaves = [leaf.requires_grad_() for leaf in (x, gate, scale, value)]
+    adj = adjacency(kind, edges, value, (9, 9))
+    conv = cls(aggr=aggr)
+    expected = conv(x, adj, gate, scale)
+    assert conv.seen == [40]
+    edge_bytes = 8 * (2 * x.numel() // 9 + 2)
+    grad = torch.randn_like(expected)
+    for num_edges in (1, 12, 39, 40):
+        conv.chunk_bytes = num_edges * edge_bytes
+        found = conv(x, adj, gate, scale)
+        degrees = torch.bincount(edges[1], minlength=9)
+        assert sum(conv.seen) == 40
+        assert max(conv.seen) <= max(num_edges, int(degrees.max()))
+        torch.testing.assert_close(found, expected)
+        pairs = (torch.autograd.grad(out, leaves, grad, retain_graph=True) for out in (found, expected))
+        torch.testing.assert_close(*pairs)
+        with torch.no_grad():
+            torch.testing.assert_close(conv(x, adj, gate, scale), expected)
+    assert f"sent in blocks of {40 * edge_bytes} bytes" in conv.fuse_report(x, adj).reason
+
+
+@pytest.mark.parametrize("chunk_bytes", [None, 1])
+def test_blocks_keep_no_messages_for_the_gradient(chunk_bytes: int | None) -> None:
+    kept: list[int] = []
+    x = torch.randn(4, 2, dtype=torch.float64, requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(
+        lambda saved: kept.append(saved.numel()) or saved, lambda saved: saved
+    ):
+        Edgewise(chunk_bytes=chunk_bytes)(x, adjacency("SparseTensor"))
+    assert (7 * 5 in kept) == (chunk_bytes is None)  # seven edges, five channels in the middle of the perceptron
+
+
+def test_blocks_of_dropped_messages_are_the_same_in_both_directions() -> None:
+    class Dropping(MessagePassing):
+        def forward(self, x: Tensor, edges: Any) -> Tensor:
+            return self.propagate(edges, x=x)
+
+        def message(self, x_j: Tensor) -> Tensor:
+            return torch.nn.functional.dropout(x_j, 0.5)
+
+    x = torch.ones(4, 6, requires_grad=True)
+    adj = adjacency("SparseTensor")
+    out = Dropping(chunk_bytes=1)(x, adj)
+    out.backward(torch.ones_like(out))
+    assert x.grad is not None
+    assert out.sum() == x.grad.sum()
+
+
 def test_parts_of_the_features_one_after_another() -> None:
     x = torch.randn(4, 6)
     for num in (2, 3):
@@ -183,17 +304,90 @@ def test_edges_are_updated() -> None:
     assert torch.equal(Updating()(x, EDGES), x[EDGES[1]] * x[EDGES[0]])
 
 
-def test_hooks_see_and_change_what_passes() -> None:
-    x, conv, seen = torch.ones(4, 2), Multiplying(), []
-    for name in ("propagate", "message", "aggregate"):
-        getattr(conv, f"register_{name}_forward_pre_hook")(lambda module, inputs, name=name: seen.append(name))
-        getattr(conv, f"register_{name}_forward_hook")(lambda module, inputs, out, name=name: seen.append(-len(seen)))
-    expected = Multiplying()(x, EDGES)
+def outline(value: Any) -> Any:
+    """What a hook is given, by its shapes."""
+    if isinstance(value, Tensor):
+        return list(value.shape)
+    if isinstance(value, dict):
+        return {key: outline(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return type(value)(map(outline, value))
+    return type(value).__name__
+
+
+def make_hooked(base: Any) -> Any:
+    class Layer(base):  # type: ignore[misc]
+        def forward(self, x: Tensor, edges: Any) -> Any:
+            return self.propagate(edges, x=x, scale=2), self.edge_updater(edges, x=x)
+
+        def message(self, x_j: Tensor, scale: int) -> Tensor:
+            return x_j
+
+        def message_and_aggregate(self, adj_t: Any, x: Tensor) -> Tensor:
+            return adj_t @ x
+
+        def edge_update(self, x_i: Tensor, x_j: Tensor) -> Tensor:
+            return x_i * x_j
+
+    return Layer()
+
+
+def calls_of_hooks(layer: Any, functions: list[str], edges: Any) -> list[Any]:
+    calls: list[Any] = []
+    for name in functions:
+        for when in ("forward_pre", "forward"):
+
+            def hook(module: Any, *given: Any, name: str = name, when: str = when) -> None:
+                calls.append((name, when, *map(outline, given)))
+
+            getattr(layer, f"register_{name}_{when}_hook")(hook)
+    layer(torch.ones(4, 3), edges)
+    return calls
+
+
+@pytest.mark.parametrize("kind", ["edge_index", "coo"])
+def test_hooks_see_what_pygs_see(kind: str) -> None:
+    pyg = pytest.importorskip("torch_geometric.nn", reason="compares with torch_geometric")
+    functions = (
+        ["propagate", "message", "aggregate"] if kind == "edge_index" else ["propagate", "message_and_aggregate"]
+    )
+    functions.append("edge_update")
+    edges = EDGES if kind == "edge_index" else torch.eye(4).to_sparse()
+    ours, theirs = (
+        calls_of_hooks(make_hooked(base), functions, edges) for base in (MessagePassing, pyg.MessagePassing)
+    )
+    assert ours == theirs
+    assert [call[0] for call in ours].count("edge_update") == 2
+
+
+def test_hooks_change_what_passes() -> None:
+    x, conv = torch.ones(4, 2), Multiplying()
+    expected = conv(x, EDGES)
+    handles = [
+        conv.register_message_forward_pre_hook(lambda module, inputs: {"x_j": 10 * inputs[0]["x_j"]}),
+        conv.register_message_forward_hook(lambda module, inputs, out: out + 1),
+        conv.register_propagate_forward_hook(lambda module, inputs, out: -out),
+        conv.register_propagate_forward_pre_hook(lambda module, inputs: (inputs[0].flip(0), *inputs[1:])),
+    ]
+    flipped = Multiplying()(x, EDGES.flip(0))
+    assert torch.equal(conv(x, EDGES), -(10 * flipped + flipped / 2))
+    for handle in handles:
+        handle.remove()
     assert torch.equal(conv(x, EDGES), expected)
-    assert seen == ["propagate", "message", -2, "aggregate", -4, -5]
-    conv.register_message_forward_pre_hook(lambda module, inputs: {name: 10 * v for name, v in inputs[0].items()})
-    conv.register_propagate_forward_hook(lambda module, inputs, out: -out)
-    assert torch.equal(conv(x, EDGES), -10 * expected)
+
+
+def test_hooks_of_the_product_change_it() -> None:
+    x, conv, adj = torch.ones(4, 2), Multiplying(), adjacency("SparseTensor")
+    conv.register_message_and_aggregate_forward_pre_hook(lambda module, inputs: (inputs[0].t(), inputs[1]))
+    conv.register_message_and_aggregate_forward_hook(lambda module, inputs, out: -out)
+    assert torch.equal(conv(x, adj), -Multiplying()(x, EDGES.flip(0)))
+
+
+def test_hooks_of_the_edge_update_change_it() -> None:
+    x, conv = torch.randn(4, 2), Updating()
+    conv.register_edge_update_forward_pre_hook(lambda module, inputs: (*inputs[:2], {"x_i": x, "x_j": x}))
+    conv.register_edge_update_forward_hook(lambda module, inputs, out: -out)
+    assert torch.equal(conv(x, EDGES), -x * x)
 
 
 def test_a_layer_pickles_and_copies() -> None:
@@ -241,8 +435,35 @@ def test_errors_name_what_is_wrong() -> None:
         Edgewise(flow="target_to_source")(x, adjacency("SparseTensor"))
     with pytest.raises(ValueError, match="decomposed_layers: expected at least 1, found 0"):
         MessagePassing(decomposed_layers=0)
+    with pytest.raises(ValueError, match="chunk_bytes: expected at least 1 or None, found 0"):
+        MessagePassing(chunk_bytes=0)
     with pytest.raises(ValueError, match="query: expected one of"):
         MessagePassing(aggr="total")
+
+
+def test_edges_elsewhere_are_refused() -> None:
+    with pytest.raises(ValueError, match="edge_index: expected it on meta as x is, found it on cpu"):
+        Edgewise()(torch.ones(4, 2, device="meta"), EDGES)
+
+
+def test_an_adjacency_that_is_marked_as_not_transposed_is_refused() -> None:
+    class Marked(SparseTensor):
+        is_transposed = False
+
+    adj = Marked(row=EDGES[1], col=EDGES[0], sparse_sizes=(4, 4))
+    with pytest.raises(ValueError, match="edge_index: expected the transposed adjacency, found one marked as not"):
+        Multiplying()(torch.ones(4, 2), adj)
+
+
+def test_torchscript_is_refused_by_name() -> None:
+    with pytest.raises(ImportError, match=r"gnnlab has no TorchScript: use torch\.compile"):
+        SimpleConv().jittable()
+
+
+def test_a_layer_compiles_in_one_graph() -> None:
+    conv, x = Edgewise(aggr="max"), torch.randn(4, 2, dtype=torch.float64)
+    compiled = torch.compile(conv, backend="eager", fullgraph=True)
+    torch.testing.assert_close(compiled(x, EDGES), conv(x, EDGES))
 
 
 def test_ids_of_32_bits() -> None:
