@@ -1,14 +1,20 @@
 """Layers, and models that are built of them."""
 
 from gnnlab.nn.conv import (
+    APPNP,
+    GCN2Conv,
     GCNConv,
     GINConv,
     GINEConv,
     GraphConv,
     HeteroConv,
+    LGConv,
     MessagePassing,
     SAGEConv,
+    SGConv,
     SimpleConv,
+    SSGConv,
+    TAGConv,
 )
 from gnnlab.nn.dense import Linear
 from gnnlab.nn.models import MLP, HeteroJumpingKnowledge, JumpingKnowledge
@@ -18,8 +24,10 @@ from gnnlab.nn.sequential import Sequential
 from gnnlab.nn.to_hetero_transformer import to_hetero
 
 __all__ = [
+    "APPNP",
     "MLP",
     "BatchNorm",
+    "GCN2Conv",
     "GCNConv",
     "GINConv",
     "GINEConv",
@@ -29,13 +37,17 @@ __all__ = [
     "HeteroJumpingKnowledge",
     "InstanceNorm",
     "JumpingKnowledge",
+    "LGConv",
     "LayerNorm",
     "Linear",
     "MessagePassing",
     "PairNorm",
     "SAGEConv",
+    "SGConv",
+    "SSGConv",
     "Sequential",
     "SimpleConv",
+    "TAGConv",
     "TopKPooling",
     "global_add_pool",
     "global_max_pool",

@@ -25,12 +25,31 @@ def mlp(channels: int = 4) -> Module:
     return torch.nn.Sequential(Linear(channels, 3), torch.nn.Tanh(), Linear(3, 2))
 
 
+class FromItself(Module):
+    """A layer that takes first features too, which are twice the others here."""
+
+    def __init__(self, conv: Module) -> None:
+        super().__init__()
+        self.conv = conv
+
+    def forward(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
+        return self.conv(x, 2 * x, edge_index, edge_weight)
+
+
 #: By name: how to make the layer from gnnlab.nn or torch_geometric.nn, and what its edges carry.
 LAYERS: dict[str, tuple[Maker, str]] = {
     "GCNConv": (lambda nn: nn.GCNConv(4, 3), "weight"),
     "GCNConv improved": (lambda nn: nn.GCNConv(4, 3, improved=True, bias=False), "weight"),
     "GCNConv without loops": (lambda nn: nn.GCNConv(4, 3, add_self_loops=False), "weight"),
     "GCNConv without scale": (lambda nn: nn.GCNConv(4, 3, normalize=False), "weight"),
+    "SGConv": (lambda nn: nn.SGConv(4, 3, K=2), "weight"),
+    "SSGConv": (lambda nn: nn.SSGConv(4, 3, alpha=0.3, K=2), "weight"),
+    "TAGConv": (lambda nn: nn.TAGConv(4, 3, K=2), "weight"),
+    "TAGConv without scale": (lambda nn: nn.TAGConv(4, 3, K=2, normalize=False, bias=False), "weight"),
+    "LGConv": (lambda nn: nn.LGConv(), "weight"),
+    "APPNP": (lambda nn: nn.APPNP(K=2, alpha=0.3), "weight"),
+    "GCN2Conv": (lambda nn: FromItself(nn.GCN2Conv(4, 0.3, theta=0.5, layer=2)), "weight"),
+    "GCN2Conv apart": (lambda nn: FromItself(nn.GCN2Conv(4, 0.3, shared_weights=False)), "weight"),
     "GINConv": (lambda nn: nn.GINConv(mlp(), eps=0.5, train_eps=True), "nothing"),
     "GINEConv": (lambda nn: nn.GINEConv(mlp(), edge_dim=2), "features"),
     "SAGEConv project": (lambda nn: nn.SAGEConv(4, 3, project=True, normalize=True), "nothing"),
@@ -44,7 +63,8 @@ LAYERS: dict[str, tuple[Maker, str]] = {
         for r in ("sum", "cat", "self_loop")
     },
 }
-TWO_SETS = [name for name in LAYERS if not name.startswith("GCN") and "self_loop" not in name]
+ONE_SET = ("GCN", "SGConv", "SSGConv", "TAGConv", "LGConv", "APPNP", "SimpleConv self_loop")
+TWO_SETS = [name for name in LAYERS if not name.startswith(ONE_SET)]
 
 
 def features(num: int) -> Tensor:
@@ -171,8 +191,24 @@ def test_gcn_keeps_its_edges_when_asked_to() -> None:
     assert not torch.equal(conv(features(5), SQUARE[:, :2]), first)
 
 
+def test_steps_are_kept_when_asked_to() -> None:
+    for conv in (ours.SGConv(4, 3, K=2, cached=True), ours.SSGConv(4, 3, alpha=0.2, cached=True)):
+        first = conv.double()(features(5), SQUARE)
+        assert torch.equal(conv(features(5) + 1, SQUARE[:, :2]), first)
+        conv.reset_parameters()
+        assert conv.cached_x is None
+
+
+@pytest.mark.parametrize("form", ["edge_index", "SparseTensor"])
+def test_edges_drop_out_in_training_alone(form: str) -> None:
+    edges = SQUARE if form == "edge_index" else with_values(form, SQUARE, None, (5, 5))
+    always, never = ours.APPNP(3, 0.25, dropout=1.0), ours.APPNP(3, 0.25)
+    torch.testing.assert_close(always(features(5), edges), 0.25 * features(5))
+    assert torch.equal(always.eval()(features(5), edges), never(features(5), edges))
+
+
 def test_open_sizes_are_those_of_the_first_input() -> None:
-    for conv in (ours.GCNConv(-1, 3), ours.SAGEConv((-1, -1), 3), ours.GraphConv(-1, 3)):
+    for conv in (ours.GCNConv(-1, 3), ours.SAGEConv((-1, -1), 3), ours.GraphConv(-1, 3), ours.TAGConv(-1, 3)):
         assert conv(features(5).float(), SQUARE).shape == (5, 3)
 
 
@@ -183,6 +219,8 @@ def test_errors_name_what_is_wrong() -> None:
         ours.GCNConv(4, 3)((features(5), features(5)), SQUARE)
     with pytest.raises(ValueError, match="edge_index: expected a square adjacency, found one of 5 x 6"):
         ours.GCNConv(4, 3).double()(features(6), with_values("SparseTensor", BIPARTITE, None, (6, 5)))
+    with pytest.raises(ValueError, match="theta: expected it with layer, or neither"):
+        ours.GCN2Conv(4, 0.1, theta=0.5)
     with pytest.raises(ValueError, match="combine_root: expected 'sum', 'cat', 'self_loop' or None, found 'mean'"):
         ours.SimpleConv(combine_root="mean")
     with pytest.raises(ValueError, match="combine_root: expected other than 'self_loop'"):

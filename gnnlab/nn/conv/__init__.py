@@ -1,20 +1,31 @@
 """Convolutions: layers that pass messages along edges."""
 
+from gnnlab.nn.conv.appnp import APPNP
+from gnnlab.nn.conv.gcn2_conv import GCN2Conv
 from gnnlab.nn.conv.gcn_conv import GCNConv
 from gnnlab.nn.conv.gin_conv import GINConv, GINEConv
 from gnnlab.nn.conv.graph_conv import GraphConv
 from gnnlab.nn.conv.hetero_conv import HeteroConv
+from gnnlab.nn.conv.lg_conv import LGConv
 from gnnlab.nn.conv.message_passing import MessagePassing
 from gnnlab.nn.conv.sage_conv import SAGEConv
+from gnnlab.nn.conv.sg_conv import SGConv, SSGConv
 from gnnlab.nn.conv.simple_conv import SimpleConv
+from gnnlab.nn.conv.tag_conv import TAGConv
 
 __all__ = [
+    "APPNP",
+    "GCN2Conv",
     "GCNConv",
     "GINConv",
     "GINEConv",
     "GraphConv",
     "HeteroConv",
+    "LGConv",
     "MessagePassing",
     "SAGEConv",
+    "SGConv",
+    "SSGConv",
     "SimpleConv",
+    "TAGConv",
 ]

@@ -4,18 +4,17 @@ from typing import Any
 
 from torch import Tensor
 
-from gnnlab.nn.conv.message_passing import MessagePassing
+from gnnlab.nn.conv.normalized import NormalizedConv
 from gnnlab.nn.conv.parts import bias_of
 from gnnlab.nn.dense import Linear
 from gnnlab.nn.inits import zeros
 from gnnlab.typing import Adj
-from gnnlab.utils import spmm
 from gnnlab.utils.gcn_norm import gcn_norm
 
 __all__ = ["GCNConv", "gcn_norm"]
 
 
-class GCNConv(MessagePassing):
+class GCNConv(NormalizedConv):
     """x'_i = Wᵀ sum over j of x_j / sqrt(degree(j) degree(i)) + b, each node among its own neighbours.
 
     in_channels: the size of the input, or -1: that of the first. out_channels: the size of the output.
@@ -37,14 +36,11 @@ class GCNConv(MessagePassing):
         bias: bool = True,
         **kwargs: Any,
     ) -> None:
-        kwargs.setdefault("aggr", "add")
-        super().__init__(**kwargs)
         if add_self_loops and not normalize:
             raise ValueError("add_self_loops: expected False without normalize, found True")
+        loops = normalize if add_self_loops is None else add_self_loops
+        super().__init__(normalize=normalize, improved=improved, add_self_loops=loops, cached=cached, **kwargs)
         self.in_channels, self.out_channels = in_channels, out_channels
-        self.improved, self.cached, self.normalize = improved, cached, normalize
-        self.add_self_loops = normalize if add_self_loops is None else add_self_loops
-        self._cached: Any = None
         self.lin = Linear(in_channels, out_channels, bias=False, weight_initializer="glorot")
         self.bias = bias_of(out_channels, bias)
         self.reset_parameters()
@@ -54,7 +50,6 @@ class GCNConv(MessagePassing):
         super().reset_parameters()
         self.lin.reset_parameters()
         zeros(self.bias)
-        self._cached = None
 
     def forward(self, x: Tensor, edge_index: Adj, edge_weight: Tensor | None = None) -> Tensor:
         """[num_nodes, out_channels].
@@ -62,23 +57,6 @@ class GCNConv(MessagePassing):
         x: [num_nodes, in_channels] float. edge_index: edges or transposed adjacency, whose values are weights.
         edge_weight: [num_edges], for an edge_index.
         """
-        if isinstance(x, (tuple, list)):
-            raise ValueError("x: expected the features of one set of nodes, found a pair: GCNConv is not bipartite")
-        if self.normalize:
-            found = self._cached
-            if found is None:
-                size = x.size(self.node_dim)
-                found = gcn_norm(edge_index, edge_weight, size, self.improved, self.add_self_loops, self.flow, x.dtype)
-                found = found if isinstance(found, tuple) else (found, None)
-                self._cached = found if self.cached else None
-            edge_index, edge_weight = found
+        edge_index, edge_weight = self._edges(x, edge_index, edge_weight)
         out = self.propagate(edge_index, x=self.lin(x), edge_weight=edge_weight)
         return out if self.bias is None else out + self.bias
-
-    def message(self, x_j: Tensor, edge_weight: Tensor | None) -> Tensor:
-        """[num_edges, out_channels]."""
-        return x_j if edge_weight is None else edge_weight.view(-1, 1) * x_j
-
-    def message_and_aggregate(self, adj_t: Adj, x: Tensor) -> Tensor:
-        """[num_nodes, out_channels]."""
-        return spmm(adj_t, x, str(self.aggr))
