@@ -6,16 +6,31 @@ from gnnlab.nn.aggr.basic import (
     MeanAggregation,
     MinAggregation,
     MulAggregation,
+    PowerMeanAggregation,
+    SoftmaxAggregation,
+    StdAggregation,
     SumAggregation,
+    VarAggregation,
 )
+from gnnlab.nn.aggr.mlp import MLPAggregation
 from gnnlab.nn.aggr.multi import MultiAggregation
+from gnnlab.nn.aggr.quantile import MedianAggregation, QuantileAggregation
+from gnnlab.nn.aggr.scaler import DegreeScalerAggregation
 
 __all__ = [
     "Aggregation",
+    "DegreeScalerAggregation",
+    "MLPAggregation",
     "MaxAggregation",
     "MeanAggregation",
+    "MedianAggregation",
     "MinAggregation",
     "MulAggregation",
     "MultiAggregation",
+    "PowerMeanAggregation",
+    "QuantileAggregation",
+    "SoftmaxAggregation",
+    "StdAggregation",
     "SumAggregation",
+    "VarAggregation",
 ]

@@ -6,7 +6,9 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 
-from gnnlab.utils import scatter, segment
+from gnnlab.utils import scatter
+from gnnlab.utils._checks import check_index
+from gnnlab.utils._segment import expand_ptr
 
 
 class Aggregation(Module):
@@ -18,19 +20,22 @@ class Aggregation(Module):
     def reset_parameters(self) -> None:
         """Draw the parameters anew; here there are none."""
 
+    def get_out_channels(self, in_channels: int) -> int:
+        """How many channels come out where so many come in; the same here."""
+        return in_channels
+
     def forward(
         self,
         x: Tensor,
-        index: Tensor | None = None,
+        index: Tensor,
         ptr: Tensor | None = None,
         dim_size: int | None = None,
         dim: int = -2,
     ) -> Tensor:
         """[..., dim_size, ...]: the reduced groups, one a row along `dim`.
 
-        x: [..., n, ...], rows along `dim`. index: [n] int64, the group of each row, in any order; by default all rows
-        are one group. ptr: [num_groups + 1] int64, instead of or beside a sorted `index`: where each group starts.
-        dim_size: the number of groups.
+        x: [..., n, ...], rows along `dim`. index: [n] int64, the group of each row, in any order. ptr: None, or
+        [dim_size + 1] int64, where each group starts in a sorted `index`. dim_size: the number of groups.
         """
         raise NotImplementedError(f"{type(self).__name__} has no forward")
 
@@ -45,37 +50,43 @@ class Aggregation(Module):
     ) -> Any:
         """`forward` of checked arguments.
 
-        Raises ValueError for a `dim` that `x` has not, an `index` that does not name a group for each row, a `ptr`
-        that ends elsewhere, or a `dim_size` that does not fit, IndexError for groups outside of it.
+        x: [..., n, ...], rows along `dim`. index: [n] integers, the group of each row, in any order. ptr: [dim_size +
+        1] integers, where each group starts, instead of a sorted `index` or beside it; without either all rows are one
+        group. dim_size: the number of groups, by default one more than the greatest.
+
+        Raises ValueError for a `dim` that `x` has not, an `index` that does not name a group for each row, a `ptr` that
+        does not run from 0 to n, or a `dim_size` that does not fit it, IndexError for groups outside of it.
         """
         if not -x.dim() <= dim < x.dim():
             raise ValueError(f"dim: expected a dimension of x {list(x.shape)}, found {dim}")
-        if index is None and ptr is None:
-            index = x.new_zeros(x.size(dim), dtype=torch.long)
+        num_rows = x.size(dim)
         if ptr is not None:
-            if dim_size is None:
-                dim_size = ptr.numel() - 1
-            elif dim_size != ptr.numel() - 1:
+            if dim_size not in (None, ptr.numel() - 1):
                 raise ValueError(f"dim_size: expected {ptr.numel() - 1}, the groups of ptr, found {dim_size}")
-        if index is not None and (index.dim() != 1 or index.numel() != x.size(dim)):
-            raise ValueError(f"index: expected the group of each of {x.size(dim)} rows, found {list(index.shape)}")
-        if index is not None and dim_size is None:
+            dim_size = ptr.numel() - 1
+        if index is not None:
+            check_index(index, "index")
+        elif ptr is not None:
+            index = expand_ptr(ptr, num_rows)
+        else:
+            index = torch.zeros(num_rows, dtype=torch.long, device=x.device)
+        if index.numel() != num_rows:
+            given = "ptr" if ptr is not None else "index"
+            raise ValueError(f"{given}: expected the groups of {num_rows} rows, found those of {index.numel()}")
+        if dim_size is None:
             dim_size = int(index.max()) + 1 if index.numel() else 0
-        return super().__call__(x, index=index, ptr=ptr, dim_size=dim_size, dim=dim, **kwargs)
+        return super().__call__(x, index=index.long(), ptr=ptr, dim_size=dim_size, dim=dim, **kwargs)
 
     def reduce(
         self,
         x: Tensor,
-        index: Tensor | None = None,
+        index: Tensor,
         ptr: Tensor | None = None,
         dim_size: int | None = None,
         dim: int = -2,
         reduce: str = "sum",
     ) -> Tensor:
         """The groups reduced by 'sum', 'mean', 'min', 'max' or 'mul'; see `gnnlab.utils.scatter`."""
-        if index is None:
-            assert ptr is not None
-            return segment(x, ptr, reduce, dim=dim)
         return scatter(x, index, dim, dim_size, reduce)
 
     def __repr__(self) -> str:

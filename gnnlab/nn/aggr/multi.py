@@ -1,17 +1,19 @@
 """Several aggregations side by side."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import torch
 from torch import Tensor
-from torch.nn import ModuleList
+from torch.nn import ModuleList, MultiheadAttention
 
 from gnnlab.nn.aggr.base import Aggregation
+from gnnlab.nn.dense import HeteroDictLinear, Linear
 from gnnlab.nn.inits import reset
 from gnnlab.nn.resolver import aggregation_resolver
 
-_MODES = {
+#: How to join aggregations of equal shape without parameters.
+_JOINS: dict[str, Callable[[list[Tensor]], Tensor]] = {
     "cat": lambda outs: torch.cat(outs, dim=-1),
     "sum": lambda outs: torch.stack(outs).sum(0),
     "add": lambda outs: torch.stack(outs).sum(0),
@@ -22,15 +24,19 @@ _MODES = {
     "std": lambda outs: torch.stack(outs).std(0),
     "var": lambda outs: torch.stack(outs).var(0),
 }
+_MODES = (*_JOINS, "proj", "attn")
 
 
 class MultiAggregation(Aggregation):
     """Several aggregations of the same groups, joined.
 
     aggrs: aggregations, or names of them. aggrs_kwargs: arguments for each that is given by name.
-    mode: "cat" (side by side in the last dimension), "sum" ("add"), "mean", "max", "min", "logsumexp", "std", "var".
+    mode: "cat" (side by side in the last dimension); "sum" ("add"), "mean", "max", "min", "logsumexp", "std", "var";
+    "proj" (side by side, then a linear layer), or "attn" (a linear layer each, attention between them, their mean).
+    mode_kwargs: for "proj" and "attn" `in_channels` and `out_channels`, and what else `Linear` or
+    `torch.nn.MultiheadAttention` takes (`num_heads`, 1 by default).
 
-    Raises ValueError for no aggregations, another number of arguments, or another mode.
+    Raises ValueError for no aggregations, another number of arguments, another mode, or a mode that lacks its sizes.
     PyG: `torch_geometric.nn.aggr.MultiAggregation`.
     """
 
@@ -39,6 +45,7 @@ class MultiAggregation(Aggregation):
         aggrs: Sequence[Aggregation | str],
         aggrs_kwargs: Sequence[dict[str, Any]] | None = None,
         mode: str = "cat",
+        mode_kwargs: dict[str, Any] | None = None,
     ) -> None:
         super().__init__()
         if not isinstance(aggrs, (list, tuple)) or len(aggrs) == 0:
@@ -50,23 +57,69 @@ class MultiAggregation(Aggregation):
             raise ValueError(f"mode: expected one of {', '.join(map(repr, _MODES))}, found {mode!r}")
         self.aggrs = ModuleList(aggregation_resolver(a, **k) for a, k in zip(aggrs, kwargs, strict=True))
         self.mode = mode
+        if mode in ("proj", "attn"):
+            self._make_layers(dict(mode_kwargs or {}))
+
+    def _make_layers(self, kwargs: dict[str, Any]) -> None:
+        if len(self.aggrs) == 1:
+            raise ValueError(f"aggrs: expected several for mode={self.mode!r}, found one")
+        if not kwargs.keys() >= {"in_channels", "out_channels"}:
+            raise ValueError(
+                f"mode_kwargs: expected in_channels and out_channels for mode={self.mode!r}, found {sorted(kwargs)}"
+            )
+        self.in_channels, self.out_channels = kwargs.pop("in_channels"), kwargs.pop("out_channels")
+        each = self._channels(self.in_channels)
+        if self.mode == "proj":
+            self.lin = Linear(sum(each), self.out_channels, **kwargs)
+            return
+        self.lin_heads = HeteroDictLinear({str(i): size for i, size in enumerate(each)}, self.out_channels)
+        self.multihead_attn = MultiheadAttention(self.out_channels, kwargs.pop("num_heads", 1), **kwargs)
 
     def reset_parameters(self) -> None:
-        """Draw the parameters of all aggregations anew."""
+        """Draw the parameters of all aggregations, and of the mode, anew."""
         for aggr in self.aggrs:
             reset(aggr)
+        if self.mode == "proj":
+            self.lin.reset_parameters()
+        elif self.mode == "attn":
+            self.lin_heads.reset_parameters()
+            self.multihead_attn.out_proj.reset_parameters()
+            self.multihead_attn._reset_parameters()
+
+    def get_out_channels(self, in_channels: int) -> int:
+        """How many channels come out where so many come in."""
+        if self.mode in ("proj", "attn"):
+            return int(self.out_channels)
+        each = self._channels(in_channels)
+        return sum(each) if self.mode == "cat" else each[0]
+
+    def _channels(self, in_channels: int) -> list[int]:
+        """How many channels each aggregation gives."""
+        return [cast(Aggregation, aggr).get_out_channels(in_channels) for aggr in self.aggrs]
 
     def forward(
         self,
         x: Tensor,
-        index: Tensor | None = None,
+        index: Tensor,
         ptr: Tensor | None = None,
         dim_size: int | None = None,
         dim: int = -2,
     ) -> Tensor:
         """See `Aggregation.forward`."""
-        outs = [aggr(x, index, ptr, dim_size, dim) for aggr in self.aggrs]
-        return outs[0] if len(outs) == 1 else _MODES[self.mode](outs)
+        return self.combine([aggr(x, index, ptr, dim_size, dim) for aggr in self.aggrs])
+
+    def combine(self, inputs: list[Tensor]) -> Tensor:
+        """What the aggregations gave, joined. With "attn" each is [num_groups, channels]."""
+        if len(inputs) == 1:
+            return inputs[0]
+        if self.mode == "proj":
+            out: Tensor = self.lin(torch.cat(inputs, dim=-1))
+            return out
+        if self.mode == "attn":
+            heads = self.lin_heads({str(i): value for i, value in enumerate(inputs)})
+            stacked = torch.stack(list(heads.values()))  # [number of aggregations, num_groups, out_channels]
+            return self.multihead_attn(stacked, stacked, stacked)[0].mean(dim=0)
+        return _JOINS[self.mode](inputs)
 
     def __repr__(self) -> str:
         lines = ",\n".join(f"  {aggr}" for aggr in self.aggrs)
