@@ -35,14 +35,16 @@ def gcn_norm(
 
     Returns `edge_index` and `edge_weight`, or the adjacency with its values. A node of degree 0 gets weights of 0, and
     a self-loop that is there keeps its weight. PyG leaves out `improved` where an `edge_index` comes without weights.
-    Raises ValueError for wrong shapes, or an adjacency that is not square. Source: https://arxiv.org/abs/1609.02907.
-    PyG: `torch_geometric.nn.conv.gcn_conv.gcn_norm`.
+    Raises ValueError for wrong shapes, an adjacency that is not square, or weights beside an adjacency (PyG ignores
+    them). Source: https://arxiv.org/abs/1609.02907. PyG: `torch_geometric.nn.conv.gcn_conv.gcn_norm`.
     """
     fill = 2.0 if improved else 1.0
     if sparse.is_sparse(edge_index):
         rows, cols = sparse.sizes(edge_index)[:2]
         if rows != cols:
             raise ValueError(f"edge_index: expected a square adjacency, found one of {rows} x {cols}")
+        if edge_weight is not None:
+            raise ValueError("edge_weight: expected None with an adjacency, whose values are the weights, found some")
     if isinstance(edge_index, SparseTensor) or is_torch_sparse(edge_index):
         adj = _normalized(as_sparse_tensor(edge_index), fill, add_self_loops, dtype)
         return adj if isinstance(edge_index, SparseTensor) else adj.to_torch_sparse()

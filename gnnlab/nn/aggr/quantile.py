@@ -8,22 +8,17 @@ from torch import Tensor
 from gnnlab.nn.aggr.base import Aggregation
 from gnnlab.utils import scatter
 
-#: What becomes of the entries below and above a place, `part` of the way from one to the other.
-_INTERPOLATIONS: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
-    "linear": lambda below, above, part: below + part * (above - below),
-    "lower": lambda below, above, part: below,
-    "higher": lambda below, above, part: above,
-    "midpoint": lambda below, above, part: (below + above) / 2,
-    "nearest": lambda below, above, part: torch.where(part > 0.5, above, below),
-}
+#: The entry to take for a place between two.
+_ROUNDED: dict[str, Callable[[Tensor], Tensor]] = {"lower": torch.floor, "higher": torch.ceil, "nearest": torch.round}
+_INTERPOLATIONS = ("linear", *_ROUNDED, "midpoint")
 
 
 class QuantileAggregation(Aggregation):
     """What a share q of a group's entries lies below, channel by channel.
 
     q: the share, in [0, 1], or a list of them, whose quantiles stand one after another, all channels of one q first.
-    interpolation: what to take where q falls between two entries: "lower", "higher", "midpoint" or "nearest" (of two as
-    near the lower), or "linear". fill_value: what an empty group holds.
+    interpolation: what to take where q falls between two entries: "linear", "lower", "higher", "nearest" (the one at an
+    even place of two as near) or "midpoint". fill_value: what an empty group holds.
 
     Raises ValueError for q outside of [0, 1], no q, or another `interpolation`.
     PyG: `torch_geometric.nn.aggr.QuantileAggregation`.
@@ -35,7 +30,7 @@ class QuantileAggregation(Aggregation):
         if not shares or not all(0.0 <= share <= 1.0 for share in shares):
             raise ValueError(f"q: expected at least one number, each in [0, 1], found {q}")
         if interpolation not in _INTERPOLATIONS:
-            raise ValueError(f"interpolation: expected one of {list(_INTERPOLATIONS)}, found {interpolation!r}")
+            raise ValueError(f"interpolation: expected one of {_INTERPOLATIONS}, found {interpolation!r}")
         self._q = q
         self.register_buffer("q", torch.tensor(shares, dtype=torch.get_default_dtype()).view(-1, 1))
         self.q: Tensor
@@ -58,21 +53,23 @@ class QuantileAggregation(Aggregation):
         dim = dim % x.dim()
         assert dim_size is not None
         count = scatter(torch.ones_like(index), index, 0, dim_size)
-        place = self.q.t() * (count - 1).clamp(min=0).view(-1, 1)  # [dim_size, number of q], within the group
         first = (count.cumsum(0) - count).view(-1, 1)
-        last = max(x.size(dim) - 1, 0)
-        below, above = ((first + part.long()).clamp(max=last).flatten() for part in (place.floor(), place.ceil()))
-
+        place = self.q.t() * (count - 1).clamp(min=0).view(-1, 1)  # [dim_size, number of q], within the group
         along = [-1 if d == dim else 1 for d in range(x.dim())]
         if x.size(dim) == 0:
-            found = x.new_zeros([*x.shape[:dim], below.numel(), *x.shape[dim + 1 :]])
+            found = x.new_zeros([*x.shape[:dim], place.numel(), *x.shape[dim + 1 :]])
         else:
             entries = _sorted_in_groups(x, index.view(along), dim)
-            found = _INTERPOLATIONS[self.interpolation](
-                entries.index_select(dim, below),
-                entries.index_select(dim, above),
-                place.frac().flatten().view(along).to(x.dtype),
-            )
+
+            def at(rounded: Tensor) -> Tensor:
+                spots = (first + rounded.long()).clamp(max=x.size(dim) - 1)
+                return entries.index_select(dim, spots.flatten())
+
+            if self.interpolation in _ROUNDED:
+                found = at(_ROUNDED[self.interpolation](place))
+            else:
+                part = place.frac() if self.interpolation == "linear" else torch.full_like(place, 0.5)
+                found = torch.lerp(at(place.floor()), at(place.ceil()), part.flatten().view(along).to(x.dtype))
         empty = (count == 0).repeat_interleave(self.q.numel()).view(along)
         found = found.masked_fill(empty, self.fill_value).unflatten(dim, (dim_size, self.q.numel()))
         return found if found.dim() == dim + 2 else found.flatten(dim + 1, dim + 2)

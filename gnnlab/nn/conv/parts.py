@@ -27,4 +27,9 @@ def channels_of(in_channels: int | tuple[int, int]) -> tuple[int, int]:
 def spmm_pattern(adj_t: Adj, x: Tensor, reduce: str) -> Tensor:
     """`spmm` with the places of the entries alone: what a layer without edge weights multiplies by."""
     adj = as_sparse_tensor(adj_t, x.requires_grad)
-    return spmm(adj.set_value(None, layout=None) if adj.has_value() else adj, x, reduce)
+    if adj.has_value():
+        adj.storage.rowptr()  # what is computed of the places is kept in the adjacency that was given
+        if x.requires_grad:
+            adj.storage.colptr(), adj.storage.csc_row()
+        adj = adj.set_value(None)
+    return spmm(adj, x, reduce)

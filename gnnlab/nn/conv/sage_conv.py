@@ -8,7 +8,6 @@ from torch.nn import functional
 from gnnlab.nn.conv.message_passing import MessagePassing
 from gnnlab.nn.conv.parts import channels_of, pair_of, spmm_pattern
 from gnnlab.nn.dense import Linear
-from gnnlab.nn.resolver import aggregation_resolver
 from gnnlab.typing import Adj, Size
 
 
@@ -42,12 +41,8 @@ class SAGEConv(MessagePassing):
             if sources <= 0:
                 raise ValueError("project: expected False where the size of the input is open (-1), found True")
             self.lin = Linear(sources, sources, bias=True)
-        gathered = sources
-        if not isinstance(self.aggr, str) and hasattr(self.aggr_module, "get_out_channels"):
-            gathered = aggregation_resolver(self.aggr).get_out_channels(sources)
-        elif isinstance(self.aggr, (list, tuple)):
-            gathered = sources * len(self.aggr)
-        self.lin_l = Linear(gathered, out_channels, bias=bias)
+        gathered = sources if self.aggr_module is None else self.aggr_module.get_out_channels(sources)
+        self.lin_l = Linear(-1 if sources < 0 else gathered, out_channels, bias=bias)
         if root_weight:
             self.lin_r = Linear(targets, out_channels, bias=False)
 
