@@ -16,10 +16,14 @@ NAMES = {
     "io": "fs read_tu_data read_planetoid_data",
     "loader": "DataLoader DataListLoader DenseDataLoader DynamicBatchSampler ImbalancedSampler CachedLoader "
     "PrefetchLoader TemporalDataLoader",
-    "nn": "Linear HeteroConv Sequential to_hetero MLP global_add_pool global_mean_pool global_max_pool TopKPooling "
-    "BatchNorm LayerNorm GraphNorm PairNorm InstanceNorm JumpingKnowledge",
+    "nn": "MessagePassing SimpleConv GCNConv GraphConv GINConv GINEConv SAGEConv APPNP GCN2Conv EdgeConv SGConv "
+    "SSGConv TAGConv LGConv MixHopConv GatedGraphConv ClusterGCNConv HeteroConv Linear Sequential to_hetero MLP "
+    "global_add_pool global_mean_pool global_max_pool TopKPooling BatchNorm LayerNorm GraphNorm PairNorm InstanceNorm "
+    "JumpingKnowledge",
     "nn.inits": "glorot glorot_orthogonal kaiming_uniform ones zeros reset uniform",
-    "nn.resolver": "activation_resolver normalization_resolver",
+    "nn.aggr": "SumAggregation MeanAggregation MaxAggregation MinAggregation MulAggregation MultiAggregation",
+    "nn.conv.gcn_conv": "gcn_norm",
+    "nn.resolver": "activation_resolver aggregation_resolver normalization_resolver",
     "transforms": "BaseTransform Compose ToSparseTensor ToUndirected AddSelfLoops AddRemainingSelfLoops "
     "RemoveSelfLoops NormalizeFeatures GCNNorm OneHotDegree Constant LocalDegreeProfile LargestConnectedComponents "
     "RandomNodeSplit RandomLinkSplit SIGN ToDevice RemoveIsolatedNodes RemoveDuplicatedEdges",

@@ -1,6 +1,9 @@
 """Convolutions: layers that pass messages along edges."""
 
 from gnnlab.nn.conv.appnp import APPNP
+from gnnlab.nn.conv.cluster_gcn_conv import ClusterGCNConv
+from gnnlab.nn.conv.edge_conv import EdgeConv
+from gnnlab.nn.conv.gated_graph_conv import GatedGraphConv
 from gnnlab.nn.conv.gcn2_conv import GCN2Conv
 from gnnlab.nn.conv.gcn_conv import GCNConv
 from gnnlab.nn.conv.gin_conv import GINConv, GINEConv
@@ -8,6 +11,7 @@ from gnnlab.nn.conv.graph_conv import GraphConv
 from gnnlab.nn.conv.hetero_conv import HeteroConv
 from gnnlab.nn.conv.lg_conv import LGConv
 from gnnlab.nn.conv.message_passing import MessagePassing
+from gnnlab.nn.conv.mixhop_conv import MixHopConv
 from gnnlab.nn.conv.sage_conv import SAGEConv
 from gnnlab.nn.conv.sg_conv import SGConv, SSGConv
 from gnnlab.nn.conv.simple_conv import SimpleConv
@@ -15,14 +19,18 @@ from gnnlab.nn.conv.tag_conv import TAGConv
 
 __all__ = [
     "APPNP",
+    "ClusterGCNConv",
+    "EdgeConv",
     "GCN2Conv",
     "GCNConv",
     "GINConv",
     "GINEConv",
+    "GatedGraphConv",
     "GraphConv",
     "HeteroConv",
     "LGConv",
     "MessagePassing",
+    "MixHopConv",
     "SAGEConv",
     "SGConv",
     "SSGConv",
