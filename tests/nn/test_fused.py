@@ -83,7 +83,7 @@ class Largest(TorchDispatchMode):
 @pytest.mark.parametrize(
     "conv",
     [SimpleConv(), SimpleConv("max"), SAGEConv(8, 8), GraphConv(8, 8), GINConv(Linear(8, 8)), GCNConv(8, 8)],
-    ids=repr,
+    ids=lambda conv: type(conv).__name__,
 )
 def test_nothing_of_the_size_of_messages(conv: Any) -> None:
     num_nodes, num_edges = 10, 300
@@ -102,7 +102,9 @@ def test_nothing_of_the_size_of_messages(conv: Any) -> None:
 
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize(
-    "conv", [SimpleConv(), SAGEConv(4, 4), GINConv(Linear(4, 4)), GCNConv(4, 4, normalize=False)], ids=repr
+    "conv",
+    [SimpleConv(), SAGEConv(4, 4), GINConv(Linear(4, 4)), GCNConv(4, 4, normalize=False)],
+    ids=lambda conv: type(conv).__name__,
 )
 def test_the_transpose_is_kept_in_the_adjacency(conv: Any, weighted: bool) -> None:
     value = torch.rand(4) if weighted else None

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from gnnlab.nn import GCNConv, MessagePassing, SimpleConv
+from gnnlab.nn import EdgeConv, GCNConv, GINEConv, MessagePassing, SAGEConv, SimpleConv
 from gnnlab.sparse import SparseTensor
 from gnnlab.utils import scatter, softmax, spmm
 
@@ -263,6 +263,36 @@ def test_blocks_keep_no_messages_for_the_gradient(chunk_bytes: int | None) -> No
     ):
         Edgewise(chunk_bytes=chunk_bytes)(x, adjacency("SparseTensor"))
     assert (7 * 5 in kept) == (chunk_bytes is None)  # seven edges, five channels in the middle of the perceptron
+
+
+def make_perceptron(size: int) -> torch.nn.Module:
+    return torch.nn.Sequential(torch.nn.Linear(size, 3), torch.nn.Tanh())
+
+
+@pytest.mark.parametrize(
+    "conv",
+    [
+        GINEConv(make_perceptron(2), edge_dim=1, chunk_bytes=40),
+        EdgeConv(make_perceptron(4), chunk_bytes=40),
+        SAGEConv(2, 3, aggr="median", chunk_bytes=40),
+        SAGEConv(2, 3, aggr=["mean", "std"], chunk_bytes=40),
+        GCNConv(2, 3, aggr="mul", chunk_bytes=40),
+    ],
+    ids=lambda conv: type(conv).__name__,
+)
+def test_layers_in_blocks(conv: Any) -> None:
+    conv, calls = conv.double(), []
+    x, value = torch.randn(4, 2, dtype=torch.float64), torch.rand(7, dtype=torch.float64) + 0.5
+    adj = adjacency("SparseTensor", value=value)
+    handle = conv.register_message_forward_hook(lambda module, inputs, out: calls.append(out.size(0)))
+    in_blocks = conv(x, adj)
+    handle.remove()
+    assert 1 < len(calls) <= 4
+    conv.chunk_bytes = None
+    torch.testing.assert_close(in_blocks, conv(x, adj))
+    parameters = list(conv.parameters())
+    grads = (torch.autograd.grad(out.cos().sum(), parameters) for out in (in_blocks, conv(x, adj)))
+    torch.testing.assert_close(*grads)
 
 
 def test_blocks_of_dropped_messages_are_the_same_in_both_directions() -> None:
