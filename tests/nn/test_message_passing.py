@@ -265,6 +265,15 @@ def test_blocks_keep_no_messages_for_the_gradient(chunk_bytes: int | None) -> No
     assert (7 * 5 in kept) == (chunk_bytes is None)  # seven edges, five channels in the middle of the perceptron
 
 
+def test_what_may_run_over_nodes_is_not_cut_into_blocks() -> None:
+    adj = SparseTensor.eye(4).set_value(torch.rand(4))
+    conv, x, gate, scale = Blocky(), torch.randn(4, 2), torch.randn(4, 1), torch.randn(4)
+    expected = conv(x, adj, gate, scale)
+    conv.chunk_bytes = 1
+    torch.testing.assert_close(conv(x, adj, gate, scale), expected)
+    assert conv.seen == [4]
+
+
 def make_perceptron(size: int) -> torch.nn.Module:
     return torch.nn.Sequential(torch.nn.Linear(size, 3), torch.nn.Tanh())
 

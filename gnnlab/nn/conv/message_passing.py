@@ -223,6 +223,8 @@ class MessagePassing(Hooked):
         if self.chunk_bytes is None or not edges.is_adj:
             return self._send_at_once(edges, kwargs)
         along = self._along_edges(edges, kwargs)
+        if edges.num_edges() in edges.size and not set(FROM_VALUES).issuperset(along):
+            return self._send_at_once(edges, kwargs)
         width = sum(_row_bytes(kwargs[name], 0) for name in along)
         width += 0 if edges.value is None else _row_bytes(edges.value, 0)
         for name in self._wanted["message"]:
