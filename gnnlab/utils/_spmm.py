@@ -29,6 +29,8 @@ def spmm(src: Adj, other: Tensor, reduce: str = "sum", *, backend: str | None = 
 def as_sparse_tensor(src: Adj, for_gradient: bool = False) -> sparse.SparseTensor:
     """Any sparse matrix as a `SparseTensor` of ours that shares its parts where it can.
 
+    Torch's are checked, since torch itself lets ids pass that are beyond their sizes: ValueError then.
+
     for_gradient: have torch_sparse's compute and keep what the gradient for the dense side needs.
     """
     if isinstance(src, sparse.SparseTensor):
@@ -45,8 +47,6 @@ def as_sparse_tensor(src: Adj, for_gradient: bool = False) -> sparse.SparseTenso
     sizes = src.size(0), src.size(1)
     if src.layout == sparse_csr and src.dim() == 2:
         rowptr, col, value = src.crow_indices(), src.col_indices(), src.values()
-        return sparse.SparseTensor(
-            rowptr=rowptr, col=col, value=value, sparse_sizes=sizes, is_sorted=True, trust_data=True
-        )
+        return sparse.SparseTensor(rowptr=rowptr, col=col, value=value, sparse_sizes=sizes, is_sorted=True)
     (row, col), value = to_edge_index(src)
-    return sparse.SparseTensor(row=row, col=col, value=value, sparse_sizes=sizes, trust_data=True)
+    return sparse.SparseTensor(row=row, col=col, value=value, sparse_sizes=sizes)

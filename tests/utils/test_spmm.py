@@ -83,6 +83,20 @@ def test_no_entries() -> None:
         assert spmm(adj, torch.rand(3, 4), reduce).tolist() == [[0.0] * 4] * 2
 
 
+@pytest.mark.parametrize("wrong", [-1, 3, 1 << 40])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_ids_that_torch_lets_pass_are_refused(layout: torch.layout, wrong: int) -> None:
+    index, ptr, value = torch.tensor([0, wrong]), torch.tensor([0, 1, 2, 2]), torch.ones(2)
+    if layout == torch.sparse_coo:
+        place = torch.stack([torch.tensor([0, 1]), index])
+        adj = torch.sparse_coo_tensor(place, value, (3, 3), check_invariants=False, is_coalesced=True)
+    else:
+        make = torch.sparse_csr_tensor if layout == torch.sparse_csr else torch.sparse_csc_tensor
+        adj = make(ptr, index, value, (3, 3), check_invariants=False)
+    with pytest.raises(ValueError, match=rf"(col|row) must .*found {wrong}|expected .*found {wrong}"):
+        spmm(adj, torch.ones(3, 2))
+
+
 def test_errors() -> None:
     adj = to_torch_sparse_tensor(MIXED, size=5)
     with pytest.raises(ValueError, match=r"reduce: expected .* found 'mul'"):
