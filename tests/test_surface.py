@@ -17,11 +17,14 @@ NAMES = {
     "loader": "DataLoader DataListLoader DenseDataLoader DynamicBatchSampler ImbalancedSampler CachedLoader "
     "PrefetchLoader TemporalDataLoader",
     "nn": "MessagePassing SimpleConv GCNConv GraphConv GINConv GINEConv SAGEConv APPNP GCN2Conv EdgeConv SGConv "
-    "SSGConv TAGConv LGConv MixHopConv GatedGraphConv ClusterGCNConv HeteroConv Linear Sequential to_hetero MLP "
+    "SSGConv TAGConv LGConv MixHopConv GatedGraphConv ClusterGCNConv HeteroConv Linear HeteroLinear "
+    "HeteroDictLinear Sequential to_hetero MLP "
     "global_add_pool global_mean_pool global_max_pool TopKPooling BatchNorm LayerNorm GraphNorm PairNorm InstanceNorm "
     "JumpingKnowledge",
     "nn.inits": "glorot glorot_orthogonal kaiming_uniform ones zeros reset uniform",
-    "nn.aggr": "SumAggregation MeanAggregation MaxAggregation MinAggregation MulAggregation MultiAggregation",
+    "nn.aggr": "SumAggregation MeanAggregation MaxAggregation MinAggregation MulAggregation VarAggregation "
+    "StdAggregation SoftmaxAggregation PowerMeanAggregation MedianAggregation QuantileAggregation MultiAggregation MLPAggregation "
+    "DegreeScalerAggregation",
     "nn.conv.gcn_conv": "gcn_norm",
     "nn.resolver": "activation_resolver aggregation_resolver normalization_resolver",
     "transforms": "BaseTransform Compose ToSparseTensor ToUndirected AddSelfLoops AddRemainingSelfLoops "
