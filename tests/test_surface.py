@@ -23,8 +23,8 @@ NAMES = {
     "JumpingKnowledge",
     "nn.inits": "glorot glorot_orthogonal kaiming_uniform ones zeros reset uniform",
     "nn.aggr": "SumAggregation MeanAggregation MaxAggregation MinAggregation MulAggregation VarAggregation "
-    "StdAggregation SoftmaxAggregation PowerMeanAggregation MedianAggregation QuantileAggregation MultiAggregation MLPAggregation "
-    "DegreeScalerAggregation",
+    "StdAggregation SoftmaxAggregation PowerMeanAggregation MedianAggregation QuantileAggregation MultiAggregation "
+    "MLPAggregation DegreeScalerAggregation",
     "nn.conv.gcn_conv": "gcn_norm",
     "nn.resolver": "activation_resolver aggregation_resolver normalization_resolver",
     "transforms": "BaseTransform Compose ToSparseTensor ToUndirected AddSelfLoops AddRemainingSelfLoops "
