@@ -188,14 +188,21 @@ def _minus(a: Spans, b: Spans) -> Spans:
 
 
 def _is_strided(tensor: Tensor) -> bool:
-    """Whether `tensor` has its own storage: not sparse, no wrapper around other tensors."""
-    return tensor.layout is torch.strided and not hasattr(tensor, "__tensor_flatten__")
+    """Whether `tensor` has its own storage: not sparse, no wrapper around other tensors, no stand-in."""
+    return tensor.layout is torch.strided and not hasattr(tensor, "__tensor_flatten__") and not _is_stand_in(tensor)
+
+
+def _is_stand_in(tensor: Tensor) -> bool:
+    """Whether `tensor` stands for another while `torch.compile` or `torch.export` look on: it has no memory."""
+    return type(tensor).__module__.startswith("torch._subclasses.")
 
 
 def _parts(tensor: Tensor) -> list[Tensor]:
     """The strided tensors that `tensor` consists of."""
     if _is_strided(tensor):
         return [tensor]
+    if _is_stand_in(tensor):
+        return []
     if tensor.layout in _SPARSE_PARTS:
         return [getattr(tensor, name)() for name in _SPARSE_PARTS[tensor.layout]]
     if hasattr(tensor, "__tensor_flatten__"):

@@ -42,6 +42,18 @@ def test_sparse_tensors_are_counted():
     assert profile.get_cpu_memory_from_gc() - before == adj._nnz() * (2 * 8 + 4)
 
 
+def test_tensors_that_stand_for_others_have_no_memory():
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode() as mode:
+        fake = mode.from_tensor(torch.zeros(1000))
+    gc.collect()
+    before = profile.get_cpu_memory_from_gc()
+    assert profile.nbytes({"fake": fake, "real": torch.zeros(10)}) == 40
+    assert profile.footprint(fake).held == 0
+    assert profile.get_cpu_memory_from_gc() == before
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="tells what happens without a GPU")
 def test_without_a_gpu_its_memory_is_an_error():
     with pytest.raises(RuntimeError, match="torch sees 0 GPUs"):
