@@ -30,6 +30,18 @@ def in_range(name: str, value: Tensor, stop: int, of: str) -> None:
         raise ValueError(f"{name} must lie in 0 <= {name} < {stop} ({of}), found {wrong}")
 
 
+def ids(name: str, value: Any, stop: int, of: str) -> Tensor:
+    """`value` as an [n] int64 tensor; TypeError or ValueError where it is no integer vector, IndexError unless all of
+    it lies in `0 <= value < stop`.
+    """
+    value = index_tensor(name, value)
+    try:
+        in_range(name, value, stop, of)
+    except ValueError as error:
+        raise IndexError(str(error)) from None
+    return value
+
+
 def pointers(name: str, value: Tensor, nnz: int) -> None:
     """ValueError unless `value` starts at 0, never falls and ends at `nnz`."""
     if value.numel() == 0:

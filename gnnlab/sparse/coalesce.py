@@ -34,4 +34,4 @@ def coalesce(src: SparseTensor, reduce: str = "sum") -> SparseTensor:
     if value is not None:
         entry = first.cumsum(0) - 1
         value = scatter(value[order], entry, int(entry[-1]) + 1, reduce)
-    return src.from_storage(SparseStorage.trusted("row", {"row": row[first]}, col[first], value, src.sparse_sizes()))
+    return src.with_storage(SparseStorage.trusted("row", {"row": row[first]}, col[first], value, src.sparse_sizes()))

@@ -33,8 +33,8 @@ def cat(tensors: Sequence[SparseTensor], dims: tuple[int, ...]) -> SparseTensor:
         checks.same(f"sizes of dimension {dim}", [tensor.sparse_size(dim) for tensor in tensors])
     storages = [tensor.storage for tensor in tensors]
     if dims[0] > 1:
-        return tensors[0].from_storage(_cat_values(storages, dims[0]))
-    return tensors[0].from_storage(_cat_entries(storages, dims))
+        return tensors[0].with_storage(_cat_values(storages, dims[0]), *tensors[1:])
+    return tensors[0].with_storage(_cat_entries(storages, dims), *tensors[1:])
 
 
 def _cat_values(storages: Sequence[SparseStorage], dim: int) -> SparseStorage:

@@ -86,6 +86,17 @@ def is_torch_sparse(x: Any) -> bool:
     return module is not None and isinstance(x, module.SparseTensor)
 
 
+def as_matrix(name: str, value: Any) -> SparseTensor:
+    """`value`, which may also be torch_sparse's, as one of ours; a TypeError that calls it `name` for anything else."""
+    from gnnlab.sparse.tensor import SparseTensor
+
+    if isinstance(value, SparseTensor):
+        return value
+    if is_torch_sparse(value):
+        return SparseTensor.from_torch_sparse(value)
+    raise TypeError(f"{name} must be a SparseTensor or a dense tensor, found {type(value).__name__}")
+
+
 def read_torch_sparse(mat: Any) -> SparseStorage:
     """A `torch_sparse.SparseTensor`, with its caches; all tensors are shared."""
     if not is_torch_sparse(mat):

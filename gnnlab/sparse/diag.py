@@ -25,7 +25,7 @@ def _diag_rows(src: SparseTensor, k: int) -> Tensor:
 def remove_diag(src: SparseTensor, k: int = 0) -> SparseTensor:
     """The matrix without the entries of the `k`-th diagonal."""
     off = src.storage.col() - src.storage.row() != k
-    return src.from_storage(keep_entries(src.storage, off))
+    return src.with_storage(keep_entries(src.storage, off))
 
 
 def set_diag(src: SparseTensor, values: Tensor | None = None, k: int = 0) -> SparseTensor:
@@ -53,7 +53,7 @@ def set_diag(src: SparseTensor, values: Tensor | None = None, k: int = 0) -> Spa
     if value is not None:
         value = torch.cat([value, _diag_values(value, values, on.numel())])[order]
     row, col = torch.cat([row, on])[order], torch.cat([col, on + k])[order]
-    return src.from_storage(SparseStorage.trusted("row", {"row": row}, col, value, src.sparse_sizes()))
+    return src.with_storage(SparseStorage.trusted("row", {"row": row}, col, value, src.sparse_sizes()))
 
 
 def _diag_values(like: Tensor, values: Tensor | None, n: int) -> Tensor:

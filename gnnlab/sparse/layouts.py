@@ -14,7 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gnnlab.sparse import checks, concat, convert, select, torch_compressed, torch_coo
+from gnnlab.sparse import checks, concat, convert, torch_compressed, torch_coo
+from gnnlab.sparse.select import narrow as narrow_one
+from gnnlab.sparse.select import narrow_diag
 from gnnlab.sparse.storage import SparseStorage
 from gnnlab.sparse.storage import compact as compact_strided
 from gnnlab.sparse.tensor import SparseTensor
@@ -125,9 +127,9 @@ def narrow(
     if name != "SparseTensor":
         return torch_compressed.narrow(x, dims, starts, lengths)
     if len(dims) == 1:
-        return select.narrow(x, dims[0], starts[0], lengths[0])
+        return narrow_one(x, dims[0], starts[0], lengths[0])
     row, col = dims.index(0), dims.index(1)
-    return select.narrow_diag(x, (starts[row], starts[col]), (lengths[row], lengths[col]))
+    return narrow_diag(x, (starts[row], starts[col]), (lengths[row], lengths[col]))
 
 
 def _dims(x: Any, name: str, dim: int | tuple[int, ...]) -> tuple[int, ...]:
@@ -156,6 +158,8 @@ def to_parts(x: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
         return description | {"kind": name}, parts
     if name == "SparseTensor":
         description = {"kind": name, "sizes": list(x.sparse_sizes()), "given": x.storage.given()}
+        if x.is_transposed is not None:
+            description["is_transposed"] = x.is_transposed
         return description, x.storage.tensors()
     description = {"kind": name, "sizes": list(x.shape)}
     if name == "coo":
@@ -174,6 +178,7 @@ def from_parts(description: Mapping[str, Any], parts: Mapping[str, Tensor], trus
     if name in ("SparseTensor", "torch_sparse"):
         storage = SparseStorage(**parts, sparse_sizes=(size[0], size[1]), is_sorted=True, trust_data=trust_data)
         out = SparseTensor.from_storage(storage.give(description["given"]))
+        out.is_transposed = description.get("is_transposed")
         return out if name == "SparseTensor" else out.to_torch_sparse()
     if name == "coo":
         indices, value, coalesced = parts["indices"], parts["values"], description["is_coalesced"]

@@ -37,6 +37,26 @@ def reduction(src: SparseTensor, dim: int | None = None, reduce: str = "sum") ->
     return scatter(value, index, src.sparse_size(1 - dim), reduce)
 
 
+def sum(src: SparseTensor, dim: int | None = None) -> Tensor:
+    """All values added up, or those of each column (0) or row (1); see `reduction`."""
+    return reduction(src, dim, "sum")
+
+
+def mean(src: SparseTensor, dim: int | None = None) -> Tensor:
+    """The mean of the entries that are there, of all, or of each column (0) or row (1); see `reduction`."""
+    return reduction(src, dim, "mean")
+
+
+def min(src: SparseTensor, dim: int | None = None) -> Tensor:
+    """The least of the entries that are there, of all, or of each column (0) or row (1); see `reduction`."""
+    return reduction(src, dim, "min")
+
+
+def max(src: SparseTensor, dim: int | None = None) -> Tensor:
+    """The greatest of the entries that are there, of all, or of each column (0) or row (1); see `reduction`."""
+    return reduction(src, dim, "max")
+
+
 def check_reduce(reduce: str) -> None:
     """ValueError unless `reduce` names a reduction."""
     if reduce not in REDUCTIONS:

@@ -25,7 +25,7 @@ def sparse_resize(src: SparseTensor, sparse_sizes: tuple[int, int]) -> SparseTen
         sparse_sizes=sparse_sizes,
         is_sorted=True,
     )
-    return src.from_storage(out.replace(**storage.held("csr2csc", "csc2csr")))
+    return src.with_storage(out.replace(**storage.held("csr2csc", "csc2csr")))
 
 
 def sparse_reshape(src: SparseTensor, num_rows: int, num_cols: int) -> SparseTensor:

@@ -31,9 +31,9 @@ def narrow(src: SparseTensor, dim: int, start: int, length: int) -> SparseTensor
     dim = checks.dimension(dim, src.dim())
     start = checks.span(start, length, src.size(dim), dim)
     if dim == 0:
-        return src.from_storage(_narrow_rows(src.storage, start, length))
+        return src.with_storage(_narrow_rows(src.storage, start, length))
     if dim == 1:
-        return src.from_storage(_narrow_cols(src.storage, start, length))
+        return src.with_storage(_narrow_cols(src.storage, start, length))
     return src.set_value(_value(src).narrow(dim - 1, start, length))
 
 
@@ -51,7 +51,7 @@ def narrow_diag(src: SparseTensor, start: tuple[int, int], length: tuple[int, in
     low, high = _bounds(storage, first_row, length[0])
     out = _narrow_cols(_narrow_rows(storage, first_row, length[0]), first_col, length[1])
     if not storage.has_colptr() or out.nnz() != high - low:
-        return src.from_storage(out)
+        return src.with_storage(out)
 
     # These rows hold nothing outside these columns. Where these columns hold nothing else either,
     # what is kept by column is a range as well.
@@ -59,7 +59,7 @@ def narrow_diag(src: SparseTensor, start: tuple[int, int], length: tuple[int, in
     colptr = storage.colptr()[cols.start : cols.stop + 1]
     first, last = colptr[[0, -1]].tolist()
     if last - first != out.nnz():
-        return src.from_storage(out)
+        return src.with_storage(out)
     kept = {"colptr": colptr - first}
     if storage.has_colcount():
         kept["colcount"] = storage.colcount()[cols]
@@ -67,7 +67,7 @@ def narrow_diag(src: SparseTensor, start: tuple[int, int], length: tuple[int, in
         kept["csr2csc"] = storage.csr2csc()[first:last] - low
     if storage.has_csc2csr():
         kept["csc2csr"] = storage.csc2csr()[low:high] - first
-    return src.from_storage(out.replace(**kept))
+    return src.with_storage(out.replace(**kept))
 
 
 def _bounds(storage: SparseStorage, start: int, length: int) -> tuple[int, int]:
@@ -154,15 +154,11 @@ def index_select(src: SparseTensor, dim: int, idx: Tensor) -> SparseTensor:
     range.
     """
     dim = checks.dimension(dim, src.dim())
-    idx = checks.index_tensor("idx", idx).to(src.device())
-    try:
-        checks.in_range("idx", idx, src.size(dim), f"size of dimension {dim}")
-    except ValueError as error:
-        raise IndexError(str(error)) from None
+    idx = checks.ids("idx", idx, src.size(dim), f"size of dimension {dim}").to(src.device())
     if dim == 0:
-        return src.from_storage(_select_rows(src.storage, idx))
+        return src.with_storage(_select_rows(src.storage, idx))
     if dim == 1:
-        return src.from_storage(_select_cols(src.storage, idx))
+        return src.with_storage(_select_cols(src.storage, idx))
     return src.set_value(_value(src).index_select(dim - 1, idx))
 
 
@@ -205,7 +201,7 @@ def masked_select(src: SparseTensor, dim: int, mask: Tensor) -> SparseTensor:
         return index_select(src, dim, mask.nonzero().view(-1))
     kept = keep_entries(src.storage, mask[src.storage.col()])
     number = mask.cumsum(0) - 1
-    return src.from_storage(
+    return src.with_storage(
         SparseStorage.trusted(
             kept.given(),
             kept.held("row", "rowptr"),
@@ -234,7 +230,7 @@ def index_select_nnz(src: SparseTensor, idx: Tensor, layout: str | None = None) 
     if layout == "csc":
         idx = src.storage.csr2csc()[idx]
     value = src.storage.value()
-    return src.from_storage(
+    return src.with_storage(
         SparseStorage(
             row=src.storage.row()[idx],
             col=src.storage.col()[idx],
@@ -253,7 +249,7 @@ def masked_select_nnz(src: SparseTensor, mask: Tensor, layout: str | None = None
     _check_mask(mask, src.nnz(), "entries")
     if layout == "csc":
         mask = mask[src.storage.csc2csr()]
-    return src.from_storage(keep_entries(src.storage, mask))
+    return src.with_storage(keep_entries(src.storage, mask))
 
 
 def select(src: SparseTensor, dim: int, idx: int) -> SparseTensor:

@@ -194,7 +194,7 @@ class SparseStorage:
 
     def set_value_(self, value: Tensor | None, layout: str | None = None) -> SparseStorage:
         """Replace the values in place; see `set_value`."""
-        self._value = self._in_row_order(value, layout)
+        self._value = None if value is None else self.in_row_order(value, layout)
         return self
 
     def set_value(self, value: Tensor | None, layout: str | None = None) -> SparseStorage:
@@ -204,11 +204,10 @@ class SparseStorage:
         """
         return self.copy().set_value_(value, layout)
 
-    def _in_row_order(self, value: Tensor | None, layout: str | None) -> Tensor | None:
+    def in_row_order(self, value: Tensor, layout: str | None) -> Tensor:
+        """[nnz, ...]: `value`, given in the order of `layout`, by row; raises as `set_value` does."""
         if layout not in (None, "coo", "csr", "csc"):
             raise ValueError(f"layout must be 'coo', 'csr' or 'csc', found {layout!r}")
-        if value is None:
-            return None
         if not isinstance(value, Tensor):
             raise TypeError(f"value must be a tensor, found {type(value).__name__}")
         checks.length("value", value, self.nnz(), "entries")

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gnnlab.sparse.bandwidth import avg_bandwidth, bandwidth, bandwidth_proportion, reverse_cuthill_mckee
 from gnnlab.sparse.checks import dimension
 from gnnlab.sparse.coalesce import coalesce, is_coalesced
 from gnnlab.sparse.compare import equal, is_symmetric
@@ -28,8 +29,12 @@ from gnnlab.sparse.convert import (
 )
 from gnnlab.sparse.diag import fill_diag, get_diag, remove_diag, set_diag
 from gnnlab.sparse.display import to_html, to_text
+from gnnlab.sparse.elementwise import add, add_, add_nnz, add_nnz_, mul, mul_, mul_nnz, mul_nnz_
+from gnnlab.sparse.matmul import matmul
+from gnnlab.sparse.partitions import partition
 from gnnlab.sparse.reduce import reduction
 from gnnlab.sparse.reshape import sparse_reshape, sparse_resize
+from gnnlab.sparse.sampling import random_walk, saint_subgraph, sample, sample_adj
 from gnnlab.sparse.select import (
     getitem,
     index_select,
@@ -41,6 +46,8 @@ from gnnlab.sparse.select import (
     permute,
     select,
 )
+from gnnlab.sparse.spmm import spmm
+from gnnlab.sparse.spspmm import spspmm
 from gnnlab.sparse.storage import SparseStorage, compact
 from gnnlab.sparse.transpose import t, to_symmetric
 
@@ -61,6 +68,9 @@ class SparseTensor:
             entries. Give them where the last rows or columns may be empty.
         is_sorted: rows are in order already; the columns within a row stay as they are given.
         trust_data: do not check ids, sizes and shapes.
+        is_transposed: True says that rows are the targets of edges and columns their sources, as message passing
+            wants it (`ToSparseTensor` says so of the adjacency it makes), False the opposite, None that nobody knows.
+            Operations keep it where it stays true; `t` turns it around.
 
     Raises:
         TypeError: something is no tensor, or not of integers where ids are expected.
@@ -74,6 +84,7 @@ class SparseTensor:
     """
 
     storage: SparseStorage
+    is_transposed: bool | None = None
 
     def __init__(
         self,
@@ -84,7 +95,10 @@ class SparseTensor:
         sparse_sizes: tuple[int | None, int | None] | None = None,
         is_sorted: bool = False,
         trust_data: bool = False,
+        *,
+        is_transposed: bool | None = None,
     ) -> None:
+        self.is_transposed = is_transposed
         self.storage = SparseStorage(
             row=row,
             rowptr=rowptr,
@@ -102,6 +116,13 @@ class SparseTensor:
         """A tensor that holds `storage` itself."""
         out = cls.__new__(cls)
         out.storage = storage
+        return out
+
+    def with_storage(self, storage: SparseStorage, *others: SparseTensor) -> SparseTensor:
+        """A tensor that holds `storage` itself, and is transposed if this and `others` are."""
+        out = self.from_storage(storage)
+        if all(other.is_transposed == self.is_transposed for other in others):
+            out.is_transposed = self.is_transposed
         return out
 
     @classmethod
@@ -279,7 +300,7 @@ class SparseTensor:
 
     def set_value(self, value: Tensor | None, layout: str | None = None) -> SparseTensor:
         """The same entries and caches with `value` [nnz, ...] or None, by row, or by column with `layout='csc'`."""
-        return self.from_storage(self.storage.set_value(value, layout))
+        return self.with_storage(self.storage.set_value(value, layout))
 
     def set_value_(self, value: Tensor | None, layout: str | None = None) -> SparseTensor:
         """`set_value` in place."""
@@ -310,6 +331,52 @@ class SparseTensor:
     def max(self, dim: int | None = None) -> Tensor:
         """The greatest of the entries that are there, of all, or of each column (0) or row (1)."""
         return reduction(self, dim, "max")
+
+    def add(self, other: SparseTensor | Tensor) -> SparseTensor:
+        """Plus another matrix, or a number for each row [M, 1, ...] or column [1, N, ...]."""
+        return add(self, other)
+
+    def add_(self, other: Tensor) -> SparseTensor:
+        """`add` of a tensor in place: the values themselves are changed."""
+        return add_(self, other)
+
+    def add_nnz(self, other: Tensor, layout: str | None = None) -> SparseTensor:
+        """Each entry plus a number of its own, [nnz, ...], by row, or by column with `layout='csc'`."""
+        return add_nnz(self, other, layout)
+
+    def add_nnz_(self, other: Tensor, layout: str | None = None) -> SparseTensor:
+        """`add_nnz` in place: the values themselves are changed."""
+        return add_nnz_(self, other, layout)
+
+    def mul(self, other: SparseTensor | Tensor) -> SparseTensor:
+        """Times another matrix, entry by entry, or a number for each row [M, 1, ...] or column [1, N, ...]."""
+        return mul(self, other)
+
+    def mul_(self, other: Tensor) -> SparseTensor:
+        """`mul` by a tensor in place: the values themselves are changed."""
+        return mul_(self, other)
+
+    def mul_nnz(self, other: Tensor, layout: str | None = None) -> SparseTensor:
+        """Each entry times a number of its own, [nnz, ...], by row, or by column with `layout='csc'`."""
+        return mul_nnz(self, other, layout)
+
+    def mul_nnz_(self, other: Tensor, layout: str | None = None) -> SparseTensor:
+        """`mul_nnz` in place: the values themselves are changed."""
+        return mul_nnz_(self, other, layout)
+
+    # The matrix product
+
+    def matmul(self, other: Any, reduce: str = "sum") -> Any:
+        """`self @ other`: a dense tensor for a dense `other`, a matrix for a sparse one; see `spmm` and `spspmm`."""
+        return matmul(self, other, reduce)
+
+    def spmm(self, other: Tensor, reduce: str = "sum", *, backend: str | None = None) -> Tensor:
+        """[M, ...]: the rows of `other`, [N, ...], that each row's entries name, times their values, reduced."""
+        return spmm(self, other, reduce, backend=backend)
+
+    def spspmm(self, other: SparseTensor, reduce: str = "sum") -> SparseTensor:
+        """The product of two sparse matrices; `reduce` is 'sum'."""
+        return spspmm(self, other, reduce)
 
     # The diagonal
 
@@ -355,6 +422,33 @@ class SparseTensor:
         """Rows and columns in the order `perm`; ValueError unless square."""
         return permute(self, perm)
 
+    def bandwidth(self) -> int:
+        """The largest distance of an entry from the diagonal."""
+        return bandwidth(self)
+
+    def avg_bandwidth(self) -> float:
+        """The mean distance of an entry from the diagonal."""
+        return avg_bandwidth(self)
+
+    def bandwidth_proportion(self, bandwidth: int) -> float:
+        """The share of entries at most `bandwidth` from the diagonal."""
+        return bandwidth_proportion(self, bandwidth)
+
+    def reverse_cuthill_mckee(self, is_symmetric: bool | None = None) -> tuple[SparseTensor, Tensor]:
+        """The matrix in an order with a small bandwidth, and that order; needs SciPy."""
+        return reverse_cuthill_mckee(self, is_symmetric)
+
+    def partition(
+        self,
+        num_parts: int,
+        recursive: bool = False,
+        weighted: bool = False,
+        node_weight: Tensor | None = None,
+        balance_edge: bool = False,
+    ) -> tuple[SparseTensor, Tensor, Tensor]:
+        """Parts with few entries between them: the matrix in their order, where each begins, and the order."""
+        return partition(self, num_parts, recursive, weighted, node_weight, balance_edge)
+
     # Parts
 
     def __getitem__(self, index: Any) -> SparseTensor:
@@ -389,6 +483,33 @@ class SparseTensor:
         """The entries where `mask`, in a matrix of the same size."""
         return masked_select_nnz(self, mask, layout)
 
+    # Neighbours: row i holds those of node i
+
+    def random_walk(self, start: Tensor, walk_length: int, *, generator: torch.Generator | None = None) -> Tensor:
+        """[n, walk_length + 1]: the nodes of a random walk from each node of `start`."""
+        return random_walk(self, start, walk_length, generator=generator)
+
+    def sample(
+        self, num_neighbors: int, subset: Tensor | None = None, *, generator: torch.Generator | None = None
+    ) -> Tensor:
+        """[n, num_neighbors]: neighbours of each row of `subset`, or of all, chosen with replacement."""
+        return sample(self, num_neighbors, subset, generator=generator)
+
+    def sample_adj(
+        self,
+        subset: Tensor,
+        num_neighbors: int,
+        replace: bool = False,
+        *,
+        generator: torch.Generator | None = None,
+    ) -> tuple[SparseTensor, Tensor]:
+        """The rows `subset` with at most `num_neighbors` entries each, and the nodes that its columns stand for."""
+        return sample_adj(self, subset, num_neighbors, replace, generator=generator)
+
+    def saint_subgraph(self, node_idx: Tensor) -> tuple[SparseTensor, Tensor]:
+        """The entries between the nodes `node_idx`, and which entries of this matrix they are."""
+        return saint_subgraph(self, node_idx)
+
     # What is kept
 
     def cache_info(self) -> dict[str, int]:
@@ -409,11 +530,11 @@ class SparseTensor:
 
     def copy(self) -> SparseTensor:
         """Another object that shares all tensors; caches filled later are its own."""
-        return self.from_storage(self.storage.copy())
+        return self.with_storage(self.storage.copy())
 
     def clone(self) -> SparseTensor:
         """A copy with tensors of its own."""
-        return self.from_storage(self.storage.clone())
+        return self.with_storage(self.storage.clone())
 
     def __copy__(self) -> SparseTensor:
         return self.copy()
@@ -423,7 +544,7 @@ class SparseTensor:
         return self._map(lambda part: deepcopy(compact(part), memo))
 
     def _map(self, func: Callable[[Tensor], Tensor]) -> SparseTensor:
-        return self.from_storage(self.storage.map(func))
+        return self.with_storage(self.storage.map(func))
 
     def device(self) -> torch.device:
         """Where the tensors are."""
@@ -538,6 +659,27 @@ class SparseTensor:
     def __eq__(self, other: object) -> bool:
         """Whether `other` has the same entries, values and sizes; see `compare.equal`. So a matrix cannot be hashed."""
         return isinstance(other, SparseTensor) and equal(self, other)
+
+    def __add__(self, other: Any) -> SparseTensor:
+        return add(self, other)
+
+    def __radd__(self, other: Any) -> SparseTensor:
+        return add(self, other)
+
+    def __iadd__(self, other: Any) -> SparseTensor:
+        return add_(self, other)
+
+    def __mul__(self, other: Any) -> SparseTensor:
+        return mul(self, other)
+
+    def __rmul__(self, other: Any) -> SparseTensor:
+        return mul(self, other)
+
+    def __imul__(self, other: Any) -> SparseTensor:
+        return mul_(self, other)
+
+    def __matmul__(self, other: Any) -> Any:
+        return matmul(self, other)
 
     def __repr__(self) -> str:
         return to_text(self)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def t(src: SparseTensor) -> SparseTensor:
     """The transpose. The order `csr2csc` it takes is computed once and kept in `src`; every cache
-    is handed on, to its mirror.
+    is handed on, to its mirror. What `is_transposed` says is turned around.
     """
     storage = src.storage
     order, value = storage.csr2csc(), storage.value()
@@ -28,7 +28,7 @@ def t(src: SparseTensor) -> SparseTensor:
     mirror |= {"csr2csc": "csc2csr", "csc2csr": "csr2csc"}
     index = {mirror[key]: part for key, part in storage.held(*mirror).items()}
     rows, cols = src.sparse_sizes()
-    return src.from_storage(
+    out = src.with_storage(
         SparseStorage.trusted(
             "row",
             index | {"row": storage.col()[order]},
@@ -37,13 +37,16 @@ def t(src: SparseTensor) -> SparseTensor:
             (cols, rows),
         )
     )
+    if src.is_transposed is not None:
+        out.is_transposed = not src.is_transposed
+    return out
 
 
 def to_symmetric(src: SparseTensor, reduce: str = "sum") -> SparseTensor:
     """[N, N]: the entries of the matrix and of its transpose, equal ones reduced by `reduce`; N is the larger size.
 
     With 'sum' the diagonal is doubled, as in torch_sparse. reduce: 'sum' (or 'add'), 'mean', 'min',
-    'max'.
+    'max'. The result is its own transpose, so that `is_transposed` is None.
     """
     size, value = max(src.sparse_sizes()), src.storage.value()
     row, col = src.storage.row(), src.storage.col()
