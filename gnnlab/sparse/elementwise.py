@@ -47,7 +47,7 @@ def mul(src: SparseTensor, other: SparseTensor | Tensor) -> SparseTensor:
     """
     if isinstance(other, Tensor):
         return src.set_value(_values(src, _by_line(src, other), torch.mul))
-    src, other = coalesce(src), coalesce(as_matrix("other", other))
+    src, other = (coalesce(matrix) for matrix in with_values(src, as_matrix("other", other)))
     sizes = _larger(src, other)
     row = torch.cat([src.storage.row(), other.storage.row()])
     col = torch.cat([src.storage.col(), other.storage.col()])
@@ -58,10 +58,8 @@ def mul(src: SparseTensor, other: SparseTensor | Tensor) -> SparseTensor:
     twice = (row[1:] == row[:-1]) & (col[1:] == col[:-1])
     ours, theirs = order[:-1][twice], order[1:][twice] - src.nnz()
     value, factor = src.storage.value(), other.storage.value()
-    value = None if value is None else value[ours]
-    if factor is not None:
-        factor = factor[theirs]
-        value = factor if value is None else torch.mul(*aligned(value, factor))
+    if value is not None and factor is not None:
+        value = torch.mul(*aligned(value[ours], factor[theirs]))
     kept = SparseStorage.trusted("row", {"row": row[1:][twice]}, col[1:][twice], value, sizes)
     return src.with_storage(kept, other)
 
@@ -147,6 +145,16 @@ def _in_place(src: SparseTensor, other: Tensor, operation: Operation) -> SparseT
     return src
 
 
+def with_values(src: SparseTensor, other: SparseTensor) -> tuple[SparseTensor, SparseTensor]:
+    """Both matrices, with ones as values where one is a pattern and the other is not."""
+    value, more = src.storage.value(), other.storage.value()
+    if value is None and more is not None:
+        return src.set_value(more.new_ones(src.nnz())), other
+    if value is not None and more is None:
+        return src, other.set_value(value.new_ones(other.nnz()))
+    return src, other
+
+
 def aligned(value: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
     """Values [n, ...] and [m, ...] of one shape beyond their first dimension, by expanding them.
 
@@ -169,11 +177,8 @@ def _larger(src: SparseTensor, other: SparseTensor) -> tuple[int, int]:
 
 def _joined(src: SparseTensor, other: SparseTensor) -> SparseStorage:
     """The entries of both, sorted."""
+    src, other = with_values(src, other)
     value, more = src.storage.value(), other.storage.value()
-    if value is None and more is not None:
-        value = more.new_ones(src.nnz())
-    elif value is not None and more is None:
-        more = value.new_ones(other.nnz())
     if value is not None and more is not None:
         value = torch.cat(aligned(value, more))
     return SparseStorage(

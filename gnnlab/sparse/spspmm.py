@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gnnlab.sparse.coalesce import coalesce
-from gnnlab.sparse.elementwise import aligned
+from gnnlab.sparse.elementwise import aligned, with_values
 from gnnlab.sparse.pointers import gather_ranges, ptr_to_index
 from gnnlab.sparse.storage import SparseStorage
 
@@ -56,15 +56,10 @@ def spspmm(src: SparseTensor, other: SparseTensor, reduce: str = "sum") -> Spars
 
 def _values(src: SparseTensor, other: SparseTensor) -> tuple[tuple[Tensor, Tensor] | None, torch.dtype | None]:
     """[nnz, ...] twice, of one shape and a dtype in which they can be added up, and the dtype of the product."""
+    src, other = with_values(src, other)
     value, factor = src.storage.value(), other.storage.value()
-    if value is None and factor is None:
+    if value is None or factor is None:
         return None, None
-    if value is None and factor is not None:
-        value = factor.new_ones(src.nnz())
-    elif value is not None and factor is None:
-        factor = value.new_ones(other.nnz())
-    assert value is not None
-    assert factor is not None
     dtype = torch.promote_types(value.dtype, factor.dtype)
     wide = {torch.bool: torch.int64, torch.float16: torch.float32, torch.bfloat16: torch.float32}.get(dtype, dtype)
     return aligned(value.to(wide), factor.to(wide)), dtype
