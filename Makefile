@@ -101,7 +101,7 @@ REACHED = ( $(PYTHON) -c 'import signal, sys, urllib.request as r; signal.alarm(
 
 .venv/.dev: .venv/.demo
 	@echo '== Installing what the checks use: some seconds'
-	@$(INSTALL) --editable '.[notebooks,bench,dev]'
+	@$(INSTALL) --editable '.[notebooks,bench,partition,dev]'
 	@touch $@
 
 # Both at once, as each compiles on one core. pip keeps the wheels, so that the next time is short.
