@@ -1,5 +1,6 @@
 """The same calls give the same as torch_sparse, where it is installed; and its tensors are taken in and given out."""
 
+import inspect
 import pickle
 
 import numpy as np
@@ -160,6 +161,139 @@ def test_cat_gives_the_same_and_is_undone(make, dim):
     assert part == theirs
 
 
+def square(value=None):
+    """The same square matrix, ours and theirs, in which every row has entries: 0 → 1, 2; 1 → 0; 2 → 0, 3; 3 → 1."""
+    arguments = {"row": ids([0, 0, 1, 2, 2, 3]), "col": ids([1, 2, 0, 0, 3, 1]), "value": value}
+    return [made(**arguments, sparse_sizes=(4, 4)) for made in (SparseTensor, torch_sparse.SparseTensor)]
+
+
+ROWS, COLUMNS = ids([[1.0], [2.0], [3.0]]), ids([[1.0, 2.0, 3.0, 4.0]])
+EACH = ids([5.0, 6.0, 7.0, 8.0])
+ELEMENTWISE = {
+    "times rows": lambda a: a * ROWS,
+    "times columns": lambda a: a.mul(COLUMNS),
+    "plus rows": lambda a: ROWS + a,
+    "plus columns": lambda a: a.add(COLUMNS),
+    "times entries": lambda a: a.mul_nnz(EACH, "coo"),
+    "plus entries": lambda a: a.add_nnz(EACH, "coo"),
+    "plus whole numbers": lambda a: a.add_nnz(EACH.long(), "coo"),
+    "in place": lambda a: a.clone().mul_(ROWS).add_(COLUMNS).mul_nnz_(EACH, "coo").add_nnz_(EACH, "coo"),
+    "plus itself": lambda a: a + a[:2].sparse_resize((3, 4)),
+    "plus a larger one": lambda a: a + a.sparse_resize((5, 6)),
+}
+
+
+@pytest.mark.parametrize("make", ["none", "numbers", "int64"])
+@pytest.mark.parametrize("call", ELEMENTWISE)
+def test_the_same_sums_and_products_come_out(make, call):
+    ours, theirs = both(VALUES[make])
+    ours, theirs = check(ELEMENTWISE[call](ours)), ELEMENTWISE[call](theirs)
+    assert repr(ours) == repr(theirs)
+    assert SparseTensor.from_torch_sparse(theirs) == ours
+
+
+@pytest.mark.parametrize("make", ["numbers", "wide", "int64"])
+def test_the_same_product_of_two_comes_out(make):
+    ours, theirs = both(VALUES[make])
+    assert repr(ours * ours[1:].t()[:3].t().sparse_resize((3, 4))) == repr(
+        theirs * theirs[1:].t()[:3].t().sparse_resize((3, 4))
+    )
+
+
+WHOLE = {
+    "times": lambda a: a @ a.t(),
+    "times itself": lambda a: a.spspmm(a, "add"),
+    "subgraph": lambda a: a.saint_subgraph(ids([3, 0, 2]))[0],
+    "entries of the subgraph": lambda a: a.saint_subgraph(ids([3, 0, 2]))[1],
+    "all neighbours": lambda a: a.sample_adj(ids([2, 0]), -1)[0],
+    "their names": lambda a: a.sample_adj(ids([2, 0]), -1)[1],
+    "enough neighbours": lambda a: a.sample_adj(ids([1, 3]), 9)[1],
+    "permuted": lambda a: a.permute(ids([3, 1, 0, 2])),
+    "a narrow order": lambda a: a.reverse_cuthill_mckee()[0],
+    "that order": lambda a: a.reverse_cuthill_mckee()[1],
+    "said to be symmetric": lambda a: a.reverse_cuthill_mckee(True)[1],
+    "bandwidth": lambda a: [a.bandwidth(), a.bandwidth_proportion(1), round(a.avg_bandwidth(), 6)],
+    "neighbours": lambda a: a.sample(5),
+    "neighbours of some": lambda a: a.sample(5, ids([2, 2, 0])),
+    "walks": lambda a: a.random_walk(ids([0, 1, 2, 3, 0]), 7),
+}
+
+
+@pytest.mark.parametrize("value", [None, torch.arange(1.0, 7.0)], ids=["pattern", "values"])
+@pytest.mark.parametrize("call", WHOLE)
+def test_a_square_matrix_gives_the_same(call, value):
+    results = []
+    for made in square(value):
+        torch.manual_seed(12)  # random numbers are drawn alike
+        results.append(WHOLE[call](made))
+    assert repr(results[0]) == repr(results[1])
+
+
+@pytest.mark.parametrize("reduce", ["sum", "add", "mean", "min", "max"])
+@pytest.mark.parametrize("make", ["none", "numbers"])
+def test_the_same_product_with_dense_rows_comes_out(make, reduce):
+    x = torch.arange(8.0).view(4, 2)
+    ours, theirs = both(VALUES[make])
+    assert torch.equal(ours.matmul(x, reduce), theirs.matmul(x, reduce))
+    assert torch.equal(ours @ x, theirs @ x)
+
+
+GRADIENTS = {
+    "times rows": lambda a: (a * ROWS).storage.value(),
+    "plus itself": lambda a: (a + a[:2].sparse_resize((3, 4))).storage.value(),
+    "times itself": lambda a: (a * a).storage.value(),
+    "dense": lambda a: a @ torch.arange(8.0).view(4, 2),
+    "mean": lambda a: a.matmul(torch.arange(8.0).view(4, 2), "mean"),
+    "rows": lambda a: a.sample_adj(ids([1, 0]), -1)[0].storage.value(),
+    "sum": lambda a: a.sum(1),
+    "max": lambda a: a.max(0),
+    "diagonal": lambda a: a.fill_diag(2.0).get_diag(),
+}
+
+
+@pytest.mark.parametrize("call", GRADIENTS)
+def test_the_same_gradients_come_back_from_products(call):
+    gradients = []
+    for src in both():
+        value = EACH.clone().requires_grad_()
+        (GRADIENTS[call](src.set_value(value, layout="coo")) ** 2).sum().backward()
+        gradients.append(value.grad)
+    assert torch.equal(*gradients)
+
+
+def methods(cls):
+    return {name for name in dir(cls) if not name.startswith("__") or name in ("__add__", "__iadd__", "__matmul__")}
+
+
+def parameters(function):
+    """Names and defaults of those that can be given by position."""
+    found = inspect.signature(function).parameters.values()
+    return [(p.name, p.default) for p in found if p.kind is p.POSITIONAL_OR_KEYWORD]
+
+
+@pytest.mark.parametrize("name", sorted(methods(torch_sparse.SparseTensor)))
+def test_every_method_is_there_with_its_arguments(name):
+    theirs = getattr(torch_sparse.SparseTensor, name)
+    ours = parameters(getattr(SparseTensor, name))
+    assert [("self" if p == "src" else p, default) for p, default in parameters(theirs)] == ours
+
+
+FUNCTIONS = {
+    name
+    for name, function in vars(torch_sparse).items()
+    if inspect.isfunction(function) and list(inspect.signature(function).parameters)[:1] in (["src"], ["tensors"])
+}
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_every_function_of_a_matrix_is_there_with_its_arguments(name):
+    theirs = parameters(getattr(torch_sparse, name))
+    if name == "__narrow_diag__":
+        assert [p for p, _ in parameters(SparseTensor.__narrow_diag__)][1:] == [p for p, _ in theirs][1:]
+    else:
+        assert parameters(getattr(sparse, name))[1:] == theirs[1:]
+
+
 KEYS = ["rowptr", "rowcount", "colptr", "colcount", "csr2csc", "csc2csr"]
 
 
@@ -233,6 +367,33 @@ def test_what_we_do_otherwise_and_why():
     assert torch_sparse.SparseTensor(**wrong).storage.row().tolist() == [-1]
     with pytest.raises(ValueError, match="row must lie in"):
         SparseTensor(**wrong)
+
+
+def test_what_we_do_where_theirs_goes_astray():
+    """torch_sparse takes entries of another row or drops values in these, or cannot do them."""
+    lonely = SparseTensor(row=ids([0, 2]), col=ids([1, 1]), sparse_sizes=(3, 3))
+    theirs = lonely.to_torch_sparse()
+    assert theirs.sample(1, ids([1])).tolist() == [[1]]  # of row 2
+    with pytest.raises(ValueError, match="found row 1 without"):
+        lonely.sample(1, ids([1]))
+    assert lonely.random_walk(ids([0]), 3).tolist() == [[0, 1, 1, 1]]
+    ours, theirs = both(VALUES["numbers"])
+    assert not (theirs + theirs.set_value(None)).has_value()
+    assert (ours + ours.set_value(None)).storage.value().tolist() == [2.0, 3.0, 4.0, 5.0]
+    assert theirs.mul_nnz(torch.ones(4, 1), "coo").sizes() == [3, 4, 4]
+    assert ours.mul_nnz(torch.ones(4, 1)).sizes() == [3, 4, 1]
+    # Numbers by column are put in the places of others, unless there are no values yet.
+    by_column = ids([1.0, 2.0, 3.0, 4.0])
+    assert theirs.set_value(None).mul_nnz(by_column, "csc").storage.value().tolist() == [2.0, 1.0, 4.0, 3.0]
+    assert theirs.fill_value(1.0).mul_nnz(by_column, "csc").storage.value().tolist() == [2.0, 1.0, 4.0, 3.0]
+    assert theirs.mul_nnz(torch.ones(4), "csc").storage.value().tolist() == [2.0, 1.0, 4.0, 3.0]
+    assert ours.mul_nnz(torch.ones(4), "csc") == ours
+    assert ours.fill_value(1.0).mul_nnz(by_column, "csc").storage.value().tolist() == [2.0, 1.0, 4.0, 3.0]
+    assert not (theirs.double().requires_grad_() @ theirs.double().t()).requires_grad()
+    assert (ours.double().requires_grad_() @ ours.double().t()).requires_grad()
+    with pytest.raises(RuntimeError):
+        _ = theirs @ torch.ones(4)
+    assert (ours @ torch.ones(4)).tolist() == [1.0, 5.0, 4.0]
 
 
 def test_ours_is_no_larger_in_a_pickle():
