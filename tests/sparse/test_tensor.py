@@ -69,11 +69,21 @@ def test_on_a_gpu_everything_is_as_on_the_cpu():
         lambda src: src[1:, [3, 1]],
         lambda src: src.set_diag(),
         lambda src: src.to_symmetric(),
+        lambda src: src + src.t(),
+        lambda src: src * src.t(),
+        lambda src: src @ src,
+        lambda src: src.mul_nnz(torch.arange(4.0, device=src.device()), "csc"),
+        lambda src: src.saint_subgraph(torch.tensor([2, 1], device=src.device()))[0],
+        lambda src: src.sample_adj(torch.tensor([2, 1], device=src.device()), -1)[0],
+        lambda src: src.reverse_cuthill_mckee()[0],
         lambda src: sparse.cat([src, src], 1),
         lambda src: sparse.narrow(sparse.cat([src, src], (0, 1)), (0, 1), (4, 4), (4, 4)),
     ]:
         assert part(gpu).cpu() == part(cpu)
     assert torch.equal(gpu.sum(1).cpu(), cpu.sum(1))
+    walks = gpu.random_walk(torch.arange(3, device="cuda"), 5, generator=torch.Generator("cuda").manual_seed(0))
+    assert walks.is_cuda
+    assert walks[:, 0].tolist() == [0, 1, 2]
     pinned = cpu.pin_memory()
     assert pinned.is_pinned()
     assert pinned == cpu
