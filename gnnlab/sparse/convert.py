@@ -94,7 +94,8 @@ def as_matrix(name: str, value: Any) -> SparseTensor:
         return value
     if is_torch_sparse(value):
         return SparseTensor.from_torch_sparse(value)
-    raise TypeError(f"{name} must be a SparseTensor or a dense tensor, found {type(value).__name__}")
+    found = value.layout if isinstance(value, Tensor) else type(value).__name__
+    raise TypeError(f"{name} must be a SparseTensor or a dense tensor, found {found}")
 
 
 def read_torch_sparse(mat: Any) -> SparseStorage:

@@ -98,7 +98,8 @@ class SparseTensor:
         *,
         is_transposed: bool | None = None,
     ) -> None:
-        self.is_transposed = is_transposed
+        if is_transposed is not None:
+            self.is_transposed = is_transposed
         self.storage = SparseStorage(
             row=row,
             rowptr=rowptr,

@@ -6,6 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gnnlab import sparse
 from gnnlab.sparse import SparseTensor
 from tests.sparse.matrices import check, dense, entries, matrices
 
@@ -213,6 +214,11 @@ def test_reductions_of_everything_and_of_the_values(src):
     if src.dim() > 2:
         assert torch.equal(src.sum(2), value.sum(1))
         assert torch.equal(src.max(-1), value.amax(1))
+
+
+@given(numbers, st.sampled_from(["sum", "mean", "min", "max"]), st.sampled_from([0, 1]))
+def test_reductions_are_functions_too(src, reduce, dim):
+    assert torch.equal(getattr(sparse, reduce)(src, dim), getattr(src, reduce)(dim))
 
 
 def test_means_of_integers_are_rounded_down():

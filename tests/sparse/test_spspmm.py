@@ -187,7 +187,11 @@ def test_what_does_not_fit_is_named():
             call(src.t(), "mean")
     with pytest.raises(ValueError, match="other must be on cpu as src is, found meta"):
         _ = src @ src.t().to("meta")
-    for other, name in [(2.0, "float"), (torch.eye(3).to_sparse(), "Tensor"), (src.to_scipy().T, "coo_matrix")]:
+    for other, name in [
+        (2.0, "float"),
+        (torch.eye(3).to_sparse(), "torch.sparse_coo"),
+        (src.to_scipy().T, "coo_matrix"),
+    ]:
         with pytest.raises(TypeError, match=f"other must be a SparseTensor or a dense tensor, found {name}"):
             _ = src @ other
 
