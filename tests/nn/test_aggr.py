@@ -248,6 +248,44 @@ def test_names_as_pyg(query: Any, kwargs: dict[str, Any]) -> None:
     assert repr(aggregation_resolver(query, **kwargs)) == repr(pyg.aggregation_resolver(query, **kwargs))
 
 
+def an_own_one(lib: Any) -> Module:
+    """As a user writes it: the mean of the groups, and beside it their first two rows."""
+
+    class Own(lib.Aggregation):  # type: ignore[misc,name-defined]
+        def forward(self, x, index=None, ptr=None, dim_size=None, dim=-2):  # type: ignore[no-untyped-def]
+            self.assert_index_present(index)
+            self.assert_sorted_index(index)
+            self.assert_two_dimensional_input(x, dim)
+            rows, mask = self.to_dense_batch(x, index, ptr, dim_size, dim, fill_value=-1.0, max_num_elements=2)
+            mean = self.reduce(x, index, ptr, dim_size, dim, reduce="mean")
+            return torch.cat([mean, rows.flatten(1), mask.to(x.dtype)], dim=1)
+
+    return Own()
+
+
+def test_one_of_the_users_own_as_pyg() -> None:
+    pyg = pytest.importorskip("torch_geometric.nn.aggr", reason="compares with torch_geometric")
+    assert_alike(an_own_one(aggr), an_own_one(pyg), rows(), GROUPS, dim_size=5)
+    with pytest.raises(ValueError, match="index: expected groups in order, found some that fall"):
+        an_own_one(aggr)(rows(), GROUPS.flip(0))
+    with pytest.raises(ValueError, match=r"x: expected shape \[n, channels\] and rows along dim 0, found \[6, 3, 1\]"):
+        an_own_one(aggr)(rows()[:, :, None], GROUPS, dim=0)
+
+
+def test_groups_by_pointers_alone_in_what_subclasses_call() -> None:
+    base, x = aggr.Aggregation(), rows()
+    ptr, dim_size = torch.tensor([0, 2, 5, 5, 6, 6]), 5
+    torch.testing.assert_close(base.reduce(x, ptr=ptr), base.reduce(x, GROUPS, dim_size=dim_size))
+    for found, expected in zip(
+        base.to_dense_batch(x, ptr=ptr), base.to_dense_batch(x, GROUPS, dim_size=dim_size), strict=True
+    ):
+        assert torch.equal(found, expected)
+    base.assert_sorted_index(None)
+    for call in (base.reduce, base.to_dense_batch):
+        with pytest.raises(ValueError, match="index: expected the group of each row, found None"):
+            call(x)
+
+
 def test_errors_name_what_is_wrong() -> None:
     module, x = aggr.SumAggregation(), torch.ones(3, 2)
     with pytest.raises(ValueError, match=r"dim: expected a dimension of x \[3, 2\], found 2"):
@@ -290,7 +328,9 @@ def test_errors_name_what_is_wrong() -> None:
         aggr.DegreeScalerAggregation("sum", ["linear", "log"], SIZES)
     with pytest.raises(ValueError, match="deg: expected the number of groups of each size, found no group"):
         aggr.DegreeScalerAggregation("sum", "linear", torch.zeros(3, dtype=torch.long))
-    with pytest.raises(ValueError, match=r"x: expected shape \[n, 3\] and rows along dim 0, found \[3, 2\]"):
+    with pytest.raises(ValueError, match=r"x: expected shape \[n, 3\], found \[3, 2\]"):
         aggr.MLPAggregation(3, 4, 2, num_layers=1)(x)
+    with pytest.raises(ValueError, match=r"x: expected shape \[n, channels\] and rows along dim 0, found .*, dim -1"):
+        aggr.MLPAggregation(3, 4, 2, num_layers=1)(x, dim=-1)
     with pytest.raises(ValueError, match="query: expected an aggregation, its name or a list of them, found 3"):
         aggregation_resolver(3)

@@ -1,18 +1,21 @@
 """What all aggregations share."""
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 from torch.nn import Module
 
-from gnnlab.utils import scatter
+from gnnlab.utils import scatter, to_dense_batch
 from gnnlab.utils._checks import check_index
 from gnnlab.utils._segment import expand_ptr
 
 
 class Aggregation(Module):
     """Reduce groups of rows to one row each. A subclass writes `forward`; its callers call the module itself.
+
+    For that it has `reduce`, `to_dense_batch`, and the checks `assert_index_present`, `assert_sorted_index` and
+    `assert_two_dimensional_input`.
 
     PyG: `torch_geometric.nn.aggr.Aggregation`.
     """
@@ -80,14 +83,64 @@ class Aggregation(Module):
     def reduce(
         self,
         x: Tensor,
-        index: Tensor,
+        index: Tensor | None = None,
         ptr: Tensor | None = None,
         dim_size: int | None = None,
         dim: int = -2,
         reduce: str = "sum",
     ) -> Tensor:
-        """The groups reduced by 'sum', 'mean', 'min', 'max' or 'mul'; see `gnnlab.utils.scatter`."""
+        """The groups reduced by 'sum', 'mean', 'min', 'max' or 'mul'; see `gnnlab.utils.scatter`.
+
+        Raises ValueError where there is neither `index` nor `ptr`.
+        """
+        index, dim_size = self._groups(index, ptr, dim_size, x.size(dim))
         return scatter(x, index, dim, dim_size, reduce)
+
+    def to_dense_batch(
+        self,
+        x: Tensor,
+        index: Tensor | None = None,
+        ptr: Tensor | None = None,
+        dim_size: int | None = None,
+        dim: int = -2,
+        fill_value: float = 0.0,
+        max_num_elements: int | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """The rows of each group side by side, and which places hold one; see `gnnlab.utils.to_dense_batch`.
+
+        x: [n, channels]. index, ptr: as of `reduce`, in any order. max_num_elements: how many rows of a group there is
+        place for, by default those of the largest. fill_value: what stands where there is no row.
+
+        Returns [dim_size, max_num_elements, channels], and [dim_size, max_num_elements] bool. Raises ValueError for
+        another shape, or where there is neither `index` nor `ptr`.
+        """
+        self.assert_two_dimensional_input(x, dim)
+        index, dim_size = self._groups(index, ptr, dim_size, x.size(0))
+        return to_dense_batch(x, index, fill_value, max_num_elements, dim_size)
+
+    def _groups(
+        self, index: Tensor | None, ptr: Tensor | None, dim_size: int | None, num_rows: int
+    ) -> tuple[Tensor, int | None]:
+        """The group of each row and, where it is known, how many groups there are."""
+        if index is None and ptr is not None:
+            return expand_ptr(ptr, num_rows), ptr.numel() - 1
+        self.assert_index_present(index)
+        return cast(Tensor, index), dim_size
+
+    def assert_index_present(self, index: Tensor | None) -> None:
+        """Raises ValueError where there is no `index`."""
+        if index is None:
+            raise ValueError("index: expected the group of each row, found None")
+
+    def assert_sorted_index(self, index: Tensor | None) -> None:
+        """Raises ValueError for an `index` that falls somewhere; None is let through."""
+        if index is not None and bool((index.diff() < 0).any()):
+            raise ValueError("index: expected groups in order, found some that fall; sort the edges by their target")
+
+    def assert_two_dimensional_input(self, x: Tensor, dim: int) -> None:
+        """Raises ValueError for an `x` that is no [n, channels], or a `dim` that is not that of n."""
+        if x.dim() != 2 or dim not in (0, -2):
+            raise ValueError(f"x: expected shape [n, channels] and rows along dim 0, found {list(x.shape)}, dim {dim}")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"

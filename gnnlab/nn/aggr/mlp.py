@@ -5,7 +5,6 @@ from typing import Any
 from torch import Tensor
 
 from gnnlab.nn.aggr.base import Aggregation
-from gnnlab.utils import to_dense_batch
 
 
 class MLPAggregation(Aggregation):
@@ -43,11 +42,10 @@ class MLPAggregation(Aggregation):
         dim: int = -2,
     ) -> Tensor:
         """[dim_size, out_channels]; x: [n, in_channels]. Raises ValueError for another shape."""
-        if x.dim() != 2 or dim not in (0, -2) or x.size(1) != self.in_channels:
-            raise ValueError(
-                f"x: expected shape [n, {self.in_channels}] and rows along dim 0, found {list(x.shape)} and dim {dim}"
-            )
-        rows, _ = to_dense_batch(x, index, max_num_nodes=self.max_num_elements, batch_size=dim_size)
+        self.assert_two_dimensional_input(x, dim)
+        if x.size(1) != self.in_channels:
+            raise ValueError(f"x: expected shape [n, {self.in_channels}], found {list(x.shape)}")
+        rows, _ = self.to_dense_batch(x, index, ptr, dim_size, dim, max_num_elements=self.max_num_elements)
         out: Tensor = self.mlp(rows.flatten(1))
         return out
 
