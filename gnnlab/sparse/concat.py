@@ -24,8 +24,8 @@ def cat(tensors: Sequence[SparseTensor], dims: tuple[int, ...]) -> SparseTensor:
     Caches that all of them have are handed on where they stay right. `narrow` is the inverse, to
     the entry.
 
-    Raises ValueError where some have values and some have none, or where the sizes of the other
-    dimensions differ (torch_sparse drops the values, and takes the largest size, after which the
+    Raises ValueError where some have values and some have none, where the shapes of a value differ, or
+    the sizes of the other dimensions (torch_sparse drops the values, and takes the largest size, after which the
     parts cannot be told apart).
     """
     checks.same("has_value() of the matrices", [tensor.has_value() for tensor in tensors])
@@ -54,6 +54,7 @@ def _cat_entries(storages: Sequence[SparseStorage], dims: tuple[int, ...]) -> Sp
 
     col = cat_shifted([s.col() for s in storages], cols[:-1] if beside else no_shift)
     values = _values(storages)
+    checks.same("shapes of a value", [list(value.shape[1:]) for value in values])
     value = torch.cat(values) if values else None
 
     index: dict[str, Tensor] = {}

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 def read_dense(mat: Tensor, has_value: bool = True) -> dict[str, Any]:
     """[M, N, ...]: an entry wherever anything is not zero."""
+    if not isinstance(mat, Tensor) or mat.layout != torch.strided:
+        found = mat.layout if isinstance(mat, Tensor) else type(mat).__name__
+        raise TypeError(f"mat must be a dense tensor, found {found}")
     if mat.dim() < 2:
         raise ValueError(f"mat must have shape [M, N, ...], found {list(mat.shape)}")
     filled = mat != 0

@@ -224,9 +224,9 @@ def index_select_nnz(src: SparseTensor, idx: Tensor, layout: str | None = None) 
     """The entries `idx`, [n] integers, of `src` in a matrix of the same size, sorted again.
 
     With `layout='csc'` entries are numbered by column. Raises TypeError or ValueError unless `idx`
-    is an integer vector.
+    is an integer vector, IndexError where it is out of range.
     """
-    idx = checks.index_tensor("idx", idx)
+    idx = checks.ids("idx", idx, src.nnz(), "entries")
     if layout == "csc":
         idx = src.storage.csr2csc()[idx]
     value = src.storage.value()

@@ -95,9 +95,9 @@ class SparseStorage:
             rows = max(self._index["rowptr"].numel() - 1, 0)
         if rows is None:
             row = self._index["row"]
-            rows = int(row.max()) + 1 if row.numel() else 0
+            rows = max(int(row.max()) + 1, 0) if row.numel() else 0
         if cols is None:
-            cols = int(self._col.max()) + 1 if self._col.numel() else 0
+            cols = max(int(self._col.max()) + 1, 0) if self._col.numel() else 0
         return int(rows), int(cols)
 
     def _check(self, is_sorted: bool) -> None:

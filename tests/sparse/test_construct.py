@@ -111,6 +111,8 @@ one = ids([0])
             "rowptr must run from 0 to the number of entries, 1, found 0 to 2",
             {"rowptr": ids([0, 2]), "col": one},
         ),
+        (ValueError, "col must lie in 0 <= col < 0 (columns), found -5", {"row": one, "col": ids([-5])}),
+        (ValueError, "row must lie in 0 <= row < 0 (rows), found -5", {"row": ids([-5]), "col": one}),
         (ValueError, "rowptr must never fall", {"rowptr": ids([0, 2, 1, 2]), "col": ids([0, 0])}),
         (ValueError, "rowptr must have 1 rows", {"rowptr": ids([], dtype=torch.int64), "col": one}),
         (ValueError, "row and rowptr must say the same", {"row": ids([1]), "rowptr": ids([0, 1, 1]), "col": one}),
@@ -258,6 +260,10 @@ def test_from_edge_index_and_from_dense():
     assert not SparseTensor.from_dense(numbers, has_value=False).has_value()
     with pytest.raises(ValueError, match=r"shape \[M, N, ...\], found \[3\]"):
         SparseTensor.from_dense(torch.ones(3))
+    with pytest.raises(TypeError, match="mat must be a dense tensor, found list"):
+        SparseTensor.from_dense([[0.0, 1.0]])
+    with pytest.raises(TypeError, match=r"mat must be a dense tensor, found torch\.sparse_coo"):
+        SparseTensor.from_dense(torch.eye(2).to_sparse())
 
 
 def test_eye():

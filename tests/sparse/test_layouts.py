@@ -280,6 +280,8 @@ def test_what_cannot_be_joined_is_refused_by_name():
         sparse.cat([eye.to_sparse(), SparseTensor.eye(4)], 0)
     with pytest.raises(ValueError, match=r"has_value.* found True at 0 and False at 1"):
         sparse.cat([SparseTensor.eye(2), SparseTensor.eye(2, has_value=False)], 0)
+    with pytest.raises(ValueError, match=r"shapes of a value must be equal, found \[\] at 0 and \[2\] at 1"):
+        sparse.cat([SparseTensor.eye(2), SparseTensor.eye(2).set_value(torch.ones(2, 2))], 0)
     with pytest.raises(ValueError, match="sizes of dimension 1 must be equal, found 2 at 0 and 3 at 1"):
         sparse.cat([SparseTensor.eye(2), SparseTensor.eye(3)], 0)
     with pytest.raises(ValueError, match="sizes beside dimension 0"):

@@ -173,6 +173,8 @@ def test_entries_can_be_selected_one_by_one():
     mask = ids([True, False, False, True])
     assert entries(check(src.masked_select_nnz(mask))) == [(0, 1, 1.0), (2, 2, 4.0)]
     assert entries(src.masked_select_nnz(mask, layout="csc")) == [(1, 0, 2.0), (1, 3, 3.0)]
+    with pytest.raises(IndexError, match=r"idx must lie in 0 <= idx < 4 \(entries\), found 4"):
+        src.index_select_nnz(ids([4]))
     with pytest.raises(IndexError, match=r"mask must have shape \[4\] \(entries\)"):
         src.masked_select_nnz(mask[:2])
 
