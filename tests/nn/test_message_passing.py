@@ -485,13 +485,17 @@ def test_edges_elsewhere_are_refused() -> None:
         Edgewise()(torch.ones(4, 2, device="meta"), EDGES)
 
 
-def test_an_adjacency_that_is_marked_as_not_transposed_is_refused() -> None:
-    class Marked(SparseTensor):
-        is_transposed = False
-
-    adj = Marked(row=EDGES[1], col=EDGES[0], sparse_sizes=(4, 4))
+@pytest.mark.parametrize(
+    "conv",
+    [Multiplying(), Edgewise(), GCNConv(2, 3).double(), SAGEConv(2, 3, aggr="median", chunk_bytes=1).double()],
+    ids=lambda conv: type(conv).__name__,
+)
+def test_an_adjacency_that_is_marked_as_not_transposed_is_refused(conv: Any) -> None:
+    adj_t = SparseTensor(row=EDGES[1], col=EDGES[0], sparse_sizes=(4, 4), is_transposed=True)
+    x = torch.randn(4, 2, dtype=torch.float64)
+    torch.testing.assert_close(conv(x, adj_t), conv(x, adjacency("SparseTensor")))
     with pytest.raises(ValueError, match="edge_index: expected the transposed adjacency, found one marked as not"):
-        Multiplying()(torch.ones(4, 2), adj)
+        conv(x, adj_t.t())
 
 
 def test_torchscript_is_refused_by_name() -> None:
@@ -499,10 +503,20 @@ def test_torchscript_is_refused_by_name() -> None:
         SimpleConv().jittable()
 
 
-def test_a_layer_compiles_in_one_graph() -> None:
-    conv, x = Edgewise(aggr="max"), torch.randn(4, 2, dtype=torch.float64)
+@pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`:UserWarning")  # of backends
+@pytest.mark.parametrize("form", ["edge_index", "SparseTensor"])
+@pytest.mark.parametrize(
+    "conv",
+    [Edgewise(aggr="max"), Multiplying(), GCNConv(2, 3, normalize=False).double(), SimpleConv("mean")],
+    ids=lambda conv: type(conv).__name__,
+)
+def test_a_layer_compiles_in_one_graph(conv: Any, form: str) -> None:
+    x = torch.randn(4, 2, dtype=torch.float64)
+    edges = EDGES if form == "edge_index" else adjacency(form)
+    if form == "SparseTensor":
+        conv(x, edges)  # the kernel is loaded
     compiled = torch.compile(conv, backend="eager", fullgraph=True)
-    torch.testing.assert_close(compiled(x, EDGES), conv(x, EDGES))
+    torch.testing.assert_close(compiled(x, edges), conv(x, edges))
 
 
 def test_ids_of_32_bits() -> None:

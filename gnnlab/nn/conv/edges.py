@@ -1,7 +1,6 @@
 """The edges of one call of a message-passing layer, and what is known of them."""
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
 from typing import Any
 
 import torch
@@ -33,6 +32,7 @@ class Edges:
         self.given = edge_index
         self.source, self.target = (0, 1) if flow == "source_to_target" else (1, 0)
         self.is_adj = sparse.is_sparse(edge_index)
+        self._adj: SparseTensor | None = None
         self.size: list[int | None] = [None, None] if size is None else list(size)
         if not self.is_adj:
             check_edge_index(edge_index)
@@ -42,15 +42,17 @@ class Edges:
                 "flow: expected 'source_to_target' with an adjacency, found 'target_to_source': give an edge_index, "
                 "or turn the adjacency around, adj_t.t()"
             )
-        if getattr(edge_index, "is_transposed", None) is False:
+        if isinstance(edge_index, SparseTensor) and edge_index.is_transposed is False:
             raise ValueError("edge_index: expected the transposed adjacency, found one marked as not: pass adj.t()")
         rows, cols = sparse.sizes(edge_index)[:2]
         self.size = [cols, rows]
 
-    @cached_property
+    @property
     def adj(self) -> SparseTensor:
         """The adjacency, as one of ours."""
-        return as_sparse_tensor(self.given)
+        if self._adj is None:  # torch.compile can't see through functools.cached_property, which locks
+            self._adj = as_sparse_tensor(self.given)
+        return self._adj
 
     @property
     def value(self) -> Tensor | None:
