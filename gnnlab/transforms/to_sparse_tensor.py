@@ -30,8 +30,9 @@ class ToSparseTensor(BaseTransform):
         remove_edge_index: False keeps `edge_index` and `attr`, sorted along.
         fill_cache: compute now what products and their gradients need (`rowptr`, `csr2csc`), not with the first one;
             `adj_t.cache_info()` counts it. torch's layouts have no cache.
-        layout: None: `gnnlab.typing.SparseTensor`, with values [num_edges, ...] of any shape. 'torch_sparse': a
-            `torch_sparse.SparseTensor`. torch.sparse_coo, torch.sparse_csr, torch.sparse_csc: a tensor in that layout.
+        layout: None: `gnnlab.typing.SparseTensor`, with values [num_edges, ...] of any shape, marked `is_transposed`,
+            so that a layer can tell it from its transpose. 'torch_sparse': a `torch_sparse.SparseTensor`.
+            torch.sparse_coo, torch.sparse_csr, torch.sparse_csc: a tensor in that layout.
 
     Raises:
         ValueError: for another `layout`, ids outside of the nodes (IndexError), `attr` that has not one row an edge, a
@@ -74,6 +75,7 @@ class ToSparseTensor(BaseTransform):
             sparse_sizes=(num_targets, num_sources),
             is_sorted=True,
             trust_data=True,
+            is_transposed=True,
         )
         store.adj_t = self._in_layout(adj_t)
         if self.remove_edge_index:

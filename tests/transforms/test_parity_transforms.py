@@ -1,5 +1,6 @@
 """The transforms, line by line beside PyG's; then the same random splits under the same seed."""
 
+import inspect
 import math
 from typing import Any
 
@@ -148,6 +149,17 @@ def assert_same(lines: str) -> None:
 @pytest.mark.parametrize("line", [line for row in LINES.strip().splitlines() for line in row.split(" ; ")])
 def test_transforms_do_what_those_of_pyg_do(line: str) -> None:
     assert_same(line)
+
+
+@pytest.mark.parametrize("name", sorted(set(gnnlab.transforms.__all__) - {"functional_transform"}))
+def test_arguments_are_those_of_pyg(name: str) -> None:
+    """The same, in their order, with the same defaults; ours beyond them are keyword-only."""
+
+    def arguments(of: Any) -> list[tuple[str, Any]]:
+        parameters = inspect.signature(of).parameters.values()
+        return [(each.name, each.default) for each in parameters if each.kind is not each.KEYWORD_ONLY]
+
+    assert arguments(getattr(gnnlab.transforms, name)) == arguments(getattr(pyg_transforms(""), name))
 
 
 def test_the_comparison_sees_differences() -> None:

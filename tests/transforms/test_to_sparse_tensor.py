@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 
 from gnnlab import transforms as T
-from gnnlab.data import Data, HeteroData
+from gnnlab.data import Batch, Data, HeteroData
 from gnnlab.typing import SparseTensor
 from tests import tiny
 from tests.strategies import graphs, hetero_graphs
@@ -111,6 +111,28 @@ def test_types_of_different_sizes() -> None:
     assert writes.sizes() == [3, 2, 1]
     assert writes.coo()[2].view(-1).tolist() == [1, 2, 3]
     assert out["paper", "cites", "paper"].adj_t.sizes() == [3, 3]
+
+
+AFTER = {
+    "itself": lambda data: data,
+    "a batch": lambda data: Batch.from_data_list([data, data]),
+    "a graph of a batch": lambda data: Batch.from_data_list([data, data])[1],
+    "a subgraph": lambda data: data.subgraph(torch.tensor([0, 1])),
+    "normalised": T.GCNNorm(),
+    "without isolated nodes": T.RemoveIsolatedNodes(),
+}
+
+
+@pytest.mark.parametrize("after", AFTER)
+def test_the_adjacency_remembers_which_way_round_it_is(after: str) -> None:
+    data = AFTER[after](T.ToSparseTensor()(weighted()))
+    assert data.adj_t.is_transposed is True
+    assert data.adj_t.t().is_transposed is False
+
+
+def test_the_adjacency_of_every_type_remembers_too() -> None:
+    out = T.ToSparseTensor()(tiny.two_types())
+    assert all(store.adj_t.is_transposed is True for store in out.edge_stores)
 
 
 @pytest.mark.parametrize("fill_cache", [True, False])
