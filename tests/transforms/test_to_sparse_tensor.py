@@ -8,6 +8,7 @@ from hypothesis import given
 
 from gnnlab import transforms as T
 from gnnlab.data import Batch, Data, HeteroData
+from gnnlab.nn import SimpleConv
 from gnnlab.typing import SparseTensor
 from tests import tiny
 from tests.strategies import graphs, hetero_graphs
@@ -133,6 +134,15 @@ def test_the_adjacency_remembers_which_way_round_it_is(after: str) -> None:
 def test_the_adjacency_of_every_type_remembers_too() -> None:
     out = T.ToSparseTensor()(tiny.two_types())
     assert all(store.adj_t.is_transposed is True for store in out.edge_stores)
+
+
+def test_layers_take_the_adjacency_and_refuse_its_transpose() -> None:
+    data = weighted(x=torch.eye(4))
+    conv = SimpleConv()
+    adj_t = T.ToSparseTensor()(data).adj_t
+    assert torch.equal(conv(data.x, adj_t), conv(data.x, data.edge_index, data.edge_weight))
+    with pytest.raises(ValueError, match="transposed"):
+        conv(data.x, adj_t.t())
 
 
 @pytest.mark.parametrize("fill_cache", [True, False])
