@@ -215,7 +215,7 @@ def test_steps_are_kept_when_asked_to() -> None:
         first = conv.double()(features(5), SQUARE)
         assert torch.equal(conv(features(5) + 1, SQUARE[:, :2]), first)
         conv.reset_parameters()
-        assert conv.cached_x is None
+        assert conv._cached is None
 
 
 @pytest.mark.parametrize("form", ["edge_index", "SparseTensor"])

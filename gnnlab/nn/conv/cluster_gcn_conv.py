@@ -6,15 +6,15 @@ import torch
 from torch import Tensor
 
 from gnnlab import sparse
-from gnnlab.nn.conv.message_passing import MessagePassing
+from gnnlab.nn.conv.products import WeightedConv
 from gnnlab.nn.dense import Linear
 from gnnlab.sparse import SparseTensor
 from gnnlab.typing import Adj
-from gnnlab.utils import add_self_loops, degree, remove_self_loops, spmm
+from gnnlab.utils import add_self_loops, degree, remove_self_loops
 from gnnlab.utils._spmm import as_sparse_tensor
 
 
-class ClusterGCNConv(MessagePassing):
+class ClusterGCNConv(WeightedConv):
     """x' = W₁ (Â + lambda diag(Â)) x + W₂ x + b, where Â is the adjacency with self-loops, each row divided by its sum.
 
     in_channels: the size of the input, or -1: that of the first. out_channels: the size of the output. diag_lambda:
@@ -71,14 +71,6 @@ class ClusterGCNConv(MessagePassing):
         else:
             out = self.propagate(edges, x=x, edge_weight=weight)
         return self.lin_out(out) + self.lin_root(x)
-
-    def message(self, x_j: Tensor, edge_weight: Tensor) -> Tensor:
-        """[num_edges, in_channels]."""
-        return edge_weight.view(-1, 1) * x_j
-
-    def message_and_aggregate(self, adj_t: Adj, x: Tensor) -> Tensor:
-        """[num_nodes, in_channels]."""
-        return spmm(adj_t, x, str(self.aggr))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.in_channels}, {self.out_channels}, diag_lambda={self.diag_lambda})"

@@ -6,13 +6,12 @@ import torch
 from torch import Tensor
 from torch.nn import GRUCell, Parameter, functional
 
-from gnnlab.nn.conv.message_passing import MessagePassing
+from gnnlab.nn.conv.products import WeightedConv
 from gnnlab.nn.inits import uniform
 from gnnlab.typing import Adj
-from gnnlab.utils import spmm
 
 
-class GatedGraphConv(MessagePassing):
+class GatedGraphConv(WeightedConv):
     """h ← GRU(messages of h W_l, h) for each layer l, from x with zeros behind it.
 
     out_channels: the size of the output, at least that of the input. num_layers: the number of rounds. aggr: how to
@@ -47,14 +46,6 @@ class GatedGraphConv(MessagePassing):
         for weight in self.weight:
             x = self.rnn(self.propagate(edge_index, x=x @ weight, edge_weight=edge_weight), x)
         return x
-
-    def message(self, x_j: Tensor, edge_weight: Tensor | None) -> Tensor:
-        """[num_edges, out_channels]."""
-        return x_j if edge_weight is None else edge_weight.view(-1, 1) * x_j
-
-    def message_and_aggregate(self, adj_t: Adj, x: Tensor) -> Tensor:
-        """[num_nodes, out_channels]."""
-        return spmm(adj_t, x, str(self.aggr))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.out_channels}, num_layers={self.num_layers})"

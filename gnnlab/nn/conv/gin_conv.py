@@ -8,7 +8,8 @@ from torch import Tensor
 from torch.nn import Module, Parameter
 
 from gnnlab.nn.conv.message_passing import MessagePassing
-from gnnlab.nn.conv.parts import pair_of, spmm_pattern
+from gnnlab.nn.conv.parts import pair_of
+from gnnlab.nn.conv.products import UnweightedConv
 from gnnlab.nn.dense import Linear
 from gnnlab.nn.inits import reset
 from gnnlab.typing import Adj, Size
@@ -41,7 +42,7 @@ class _Isomorphism(MessagePassing):
         return f"{type(self).__name__}(nn={self.nn})"
 
 
-class GINConv(_Isomorphism):
+class GINConv(_Isomorphism, UnweightedConv):
     """x'_i = nn((1 + eps) x_i + sum of x_j); an adjacency's values are ignored.
 
     nn: maps [num_nodes, in_channels] to [num_nodes, out_channels]. eps: the first eps. train_eps: whether it is a
@@ -61,14 +62,6 @@ class GINConv(_Isomorphism):
         """
         own = pair_of(x)
         return self._combine(self.propagate(edge_index, x=own, size=size), own[1])
-
-    def message(self, x_j: Tensor) -> Tensor:
-        """[num_edges, in_channels]."""
-        return x_j
-
-    def message_and_aggregate(self, adj_t: Adj, x: tuple[Tensor, Tensor | None]) -> Tensor:
-        """[num_targets, in_channels]."""
-        return spmm_pattern(adj_t, x[0], str(self.aggr))
 
 
 class GINEConv(_Isomorphism):

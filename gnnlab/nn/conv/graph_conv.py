@@ -4,14 +4,13 @@ from typing import Any
 
 from torch import Tensor
 
-from gnnlab.nn.conv.message_passing import MessagePassing
 from gnnlab.nn.conv.parts import channels_of, pair_of
+from gnnlab.nn.conv.products import WeightedConv
 from gnnlab.nn.dense import Linear
 from gnnlab.typing import Adj, Size
-from gnnlab.utils import spmm
 
 
-class GraphConv(MessagePassing):
+class GraphConv(WeightedConv):
     """x'_i = W₁ x_i + W₂ times the weighted neighbours' x_j, reduced.
 
     in_channels: the size of the input, or a pair for sources and targets; -1: that of the first input. out_channels:
@@ -55,11 +54,3 @@ class GraphConv(MessagePassing):
         own = pair_of(x)
         out: Tensor = self.lin_rel(self.propagate(edge_index, x=own, edge_weight=edge_weight, size=size))
         return out if own[1] is None else out + self.lin_root(own[1])
-
-    def message(self, x_j: Tensor, edge_weight: Tensor | None) -> Tensor:
-        """[num_edges, in_channels]."""
-        return x_j if edge_weight is None else edge_weight.view(-1, 1) * x_j
-
-    def message_and_aggregate(self, adj_t: Adj, x: tuple[Tensor, Tensor | None]) -> Tensor:
-        """[num_targets, in_channels]."""
-        return spmm(adj_t, x[0], str(self.aggr))

@@ -5,13 +5,13 @@ from typing import Any
 from torch import Tensor
 from torch.nn import functional
 
-from gnnlab.nn.conv.message_passing import MessagePassing
-from gnnlab.nn.conv.parts import channels_of, pair_of, spmm_pattern
+from gnnlab.nn.conv.parts import channels_of, pair_of
+from gnnlab.nn.conv.products import UnweightedConv
 from gnnlab.nn.dense import Linear
 from gnnlab.typing import Adj, Size
 
 
-class SAGEConv(MessagePassing):
+class SAGEConv(UnweightedConv):
     """x'_i = W₁ x_i + W₂ times the neighbours' x_j, reduced; an adjacency's values are ignored.
 
     in_channels: the size of the input, or a pair for sources and targets; -1: that of the first input. out_channels:
@@ -65,14 +65,6 @@ class SAGEConv(MessagePassing):
         if self.root_weight and own[1] is not None:
             out = out + self.lin_r(own[1])
         return functional.normalize(out, p=2.0, dim=-1) if self.normalize else out
-
-    def message(self, x_j: Tensor) -> Tensor:
-        """[num_edges, in_channels]."""
-        return x_j
-
-    def message_and_aggregate(self, adj_t: Adj, x: tuple[Tensor, Tensor | None]) -> Tensor:
-        """[num_targets, in_channels]."""
-        return spmm_pattern(adj_t, x[0], str(self.aggr))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.in_channels}, {self.out_channels}, aggr={self.aggr})"

@@ -29,10 +29,8 @@ class SGConv(NormalizedConv):
         bias: bool = True,
         **kwargs: Any,
     ) -> None:
-        super().__init__(add_self_loops=add_self_loops, **kwargs)
+        super().__init__(add_self_loops=add_self_loops, cached=cached, **kwargs)
         self.in_channels, self.out_channels, self.K = in_channels, out_channels, K
-        self.cached_x: Tensor | None = None
-        self.keeps_x = cached
         self.lin = Linear(in_channels, out_channels, bias=bias)
         self.reset_parameters()
 
@@ -40,7 +38,6 @@ class SGConv(NormalizedConv):
         """Draw the parameters anew, and forget what was kept."""
         super().reset_parameters()
         self.lin.reset_parameters()
-        self.cached_x = None
 
     def forward(self, x: Tensor, edge_index: Adj, edge_weight: Tensor | None = None) -> Tensor:
         """[num_nodes, out_channels].
@@ -48,10 +45,10 @@ class SGConv(NormalizedConv):
         x: [num_nodes, in_channels] float. edge_index: edges or transposed adjacency, whose values are weights.
         edge_weight: [num_edges], for an edge_index.
         """
-        steps = self.cached_x
+        steps = self._cached
         if steps is None:
-            steps = self._steps(x, *self._edges(x, edge_index, edge_weight))
-            self.cached_x = steps if self.keeps_x else None
+            steps = self._steps(x, *self._normalized(x, edge_index, edge_weight))
+            self._cached = steps if self.cached else None
         return self.lin(steps)
 
     def _steps(self, x: Tensor, edge_index: Adj, edge_weight: Tensor | None) -> Tensor:

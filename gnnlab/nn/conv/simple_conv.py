@@ -6,15 +6,15 @@ import torch
 from torch import Tensor
 
 from gnnlab import sparse
-from gnnlab.nn.conv.message_passing import MessagePassing
 from gnnlab.nn.conv.parts import pair_of
+from gnnlab.nn.conv.products import WeightedConv
 from gnnlab.sparse import SparseTensor
 from gnnlab.typing import Adj, Size
-from gnnlab.utils import add_self_loops, spmm
+from gnnlab.utils import add_self_loops
 from gnnlab.utils._spmm import as_sparse_tensor
 
 
-class SimpleConv(MessagePassing):
+class SimpleConv(WeightedConv):
     """x'_i = the neighbours' x_j, times edge weights where there are any, reduced; no parameters.
 
     aggr: how to reduce. combine_root: what becomes of the node's own x: "sum" (added), "cat" (beside), "self_loop"
@@ -54,14 +54,6 @@ class SimpleConv(MessagePassing):
         if own[1] is None or self.combine_root not in ("sum", "cat"):
             return out
         return out + own[1] if self.combine_root == "sum" else torch.cat([own[1], out], dim=-1)
-
-    def message(self, x_j: Tensor, edge_weight: Tensor | None) -> Tensor:
-        """[num_edges, in_channels]."""
-        return x_j if edge_weight is None else edge_weight.view(-1, 1) * x_j
-
-    def message_and_aggregate(self, adj_t: Adj, x: tuple[Tensor, Tensor | None]) -> Tensor:
-        """[num_targets, in_channels]."""
-        return spmm(adj_t, x[0], str(self.aggr))
 
 
 def _with_loops(adj: SparseTensor) -> SparseTensor:
