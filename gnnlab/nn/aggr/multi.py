@@ -1,6 +1,6 @@
 """Several aggregations side by side."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import torch
@@ -10,21 +10,10 @@ from torch.nn import ModuleList, MultiheadAttention
 from gnnlab.nn.aggr.base import Aggregation
 from gnnlab.nn.dense import HeteroDictLinear, Linear
 from gnnlab.nn.inits import reset
+from gnnlab.nn.joins import join
 from gnnlab.nn.resolver import aggregation_resolver
 
-#: How to join aggregations of equal shape without parameters.
-_JOINS: dict[str, Callable[[list[Tensor]], Tensor]] = {
-    "cat": lambda outs: torch.cat(outs, dim=-1),
-    "sum": lambda outs: torch.stack(outs).sum(0),
-    "add": lambda outs: torch.stack(outs).sum(0),
-    "mean": lambda outs: torch.stack(outs).mean(0),
-    "max": lambda outs: torch.stack(outs).amax(0),
-    "min": lambda outs: torch.stack(outs).amin(0),
-    "logsumexp": lambda outs: torch.stack(outs).logsumexp(0),
-    "std": lambda outs: torch.stack(outs).std(0),
-    "var": lambda outs: torch.stack(outs).var(0),
-}
-_MODES = (*_JOINS, "proj", "attn")
+_MODES = ("cat", "sum", "add", "mean", "max", "min", "logsumexp", "std", "var", "proj", "attn")
 
 
 class MultiAggregation(Aggregation):
@@ -119,7 +108,7 @@ class MultiAggregation(Aggregation):
             heads = self.lin_heads({str(i): value for i, value in enumerate(inputs)})
             stacked = torch.stack(list(heads.values()))  # [number of aggregations, num_groups, out_channels]
             return self.multihead_attn(stacked, stacked, stacked)[0].mean(dim=0)
-        return _JOINS[self.mode](inputs)
+        return join(inputs, self.mode)
 
     def __repr__(self) -> str:
         lines = ",\n".join(f"  {aggr}" for aggr in self.aggrs)

@@ -1,7 +1,7 @@
 """A convolution for each edge type."""
 
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import torch
@@ -9,17 +9,11 @@ from torch import Tensor
 from torch.nn import Module
 
 from gnnlab.nn.inits import reset
+from gnnlab.nn.joins import join
 from gnnlab.nn.module_dict import ModuleDict
 from gnnlab.typing import EdgeType, NodeOrEdgeType, NodeType
 
-_REDUCTIONS: dict[str, Callable[..., Tensor]] = {
-    "sum": torch.sum,
-    "add": torch.sum,
-    "mean": torch.mean,
-    "min": torch.amin,
-    "max": torch.amax,
-    "mul": torch.prod,
-}
+_GROUPINGS = ("sum", "add", "mean", "min", "max", "mul", "cat", None)
 
 
 class HeteroConv(Module):
@@ -80,17 +74,13 @@ def group(outs: list[Tensor], aggr: str | None) -> Tensor:
     """Join tensors of one shape, [num_nodes, channels] each, as `HeteroConv` does."""
     if aggr is None:
         return torch.stack(outs, dim=1)
-    if len(outs) == 1:
-        return outs[0]
-    if aggr == "cat":
-        return torch.cat(outs, dim=-1)
-    return _REDUCTIONS[aggr](torch.stack(outs), dim=0)
+    return join(outs, aggr)
 
 
 def check_grouping(aggr: str | None) -> None:
     """Refuse what `group` does not know."""
-    if aggr not in (*_REDUCTIONS, "cat", None):
-        raise ValueError(f"aggr: expected one of {(*_REDUCTIONS, 'cat', None)}, found {aggr!r}")
+    if aggr not in _GROUPINGS:
+        raise ValueError(f"aggr: expected one of {_GROUPINGS}, found {aggr!r}")
 
 
 def check_add_self_loops(module: Module, edge_type: EdgeType) -> None:
