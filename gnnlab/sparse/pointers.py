@@ -63,6 +63,13 @@ def stable_order(major: Tensor, minor: Tensor, size: Sequence[int]) -> Tensor:
     return order[torch.argsort(major[order], stable=True)]
 
 
+def inverse(order: Tensor) -> Tensor:
+    """[n] int64: where each of [n] different numbers below n stands in `order`."""
+    out = torch.empty_like(order)
+    out[order] = torch.arange(order.numel(), device=order.device)
+    return out
+
+
 def cat_shifted(tensors: Sequence[Tensor], shifts: Sequence[int]) -> Tensor:
     """The integer `tensors`, [n_i] each, joined, the i-th raised by `shifts[i]`; int32 grows to int64 where it must."""
     out = torch.cat(list(tensors))

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from gnnlab.sparse.backends import Pattern, backend
+from gnnlab.sparse.pointers import inverse
 
 __all__ = ["entry_dots", "spmm"]
 
@@ -113,7 +114,8 @@ def _spmm_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         grad_value = torch.ops.gnnlab.entry_dots(rowptr, col, grad, x, ctx.by, colptr, csc_row, csr2csc)
     if wants_x:
         by_column = None if value is None else value.index_select(0, csr2csc)
-        back = rowptr, col, _inverse(csr2csc) if torch.is_grad_enabled() else None
+        order = inverse(csr2csc) if torch.is_grad_enabled() and csr2csc is not None else None
+        back = rowptr, col, order
         grad_x = torch.ops.gnnlab.spmm(colptr, csc_row, by_column, grad, "sum", ctx.by, *back)
     return None, None, grad_value, grad_x, *[None] * 5
 
@@ -132,17 +134,9 @@ def _dots_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         colptr, csc_row, csr2csc = transposed
         if colptr is None or csr2csc is None:
             raise RuntimeError("the gradient of gnnlab::entry_dots for b needs colptr, csc_row and csr2csc")
-        back = rowptr, col, _inverse(csr2csc)
+        back = rowptr, col, inverse(csr2csc)
         grad_b = torch.ops.gnnlab.spmm(colptr, csc_row, grad[csr2csc], a, "sum", ctx.by, *back)
     return None, None, grad_a, grad_b, *[None] * 4
-
-
-def _inverse(order: Tensor | None) -> Tensor | None:
-    if order is None:
-        return None
-    inverse = torch.empty_like(order)
-    inverse[order] = torch.arange(order.numel(), device=order.device)
-    return inverse
 
 
 spmm.register_autograd(_spmm_backward, setup_context=_keep_spmm)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
 from gnnlab.sparse.backends import backend as load
 from gnnlab.sparse.backends import pick
+from gnnlab.sparse.reduce import REDUCTIONS
 
 if TYPE_CHECKING:
-    import torch
-
+    from gnnlab.sparse.storage import SparseStorage
     from gnnlab.sparse.tensor import SparseTensor
-
-REDUCTIONS = ("sum", "add", "mean", "min", "max")
 
 
 def spmm(src: SparseTensor, other: Tensor, reduce: str = "sum", *, backend: str | None = None) -> Tensor:
@@ -47,13 +46,17 @@ def spmm(src: SparseTensor, other: Tensor, reduce: str = "sum", *, backend: str 
 
     from gnnlab.sparse.product import spmm as multiply
 
-    transposed: list[Tensor | None] = [None, None, None]
-    if other.requires_grad:
-        order = storage.csr2csc() if value is not None else None
-        transposed = [storage.colptr(), storage.csc_row(), order]
+    transposed = gradient_parts(storage) if other.requires_grad else (None, None, None)
     rows = other.unsqueeze(1) if other.dim() == 1 else other.flatten(1)
     out = multiply(storage.rowptr(), storage.col(), value, rows, reduce, name, *transposed)
     return out.view(out.size(0), *other.shape[1:])
+
+
+def gradient_parts(storage: SparseStorage) -> tuple[Tensor, Tensor, Tensor | None]:
+    """What the gradient for the dense rows needs: the transposed matrix, and with values the order of the entries by
+    column. All is kept in `storage`.
+    """
+    return storage.colptr(), storage.csc_row(), storage.csr2csc() if storage.has_value() else None
 
 
 def check(num_cols: int, value: Tensor | None, device: torch.device, other: Tensor, reduce: str) -> None:
@@ -64,7 +67,7 @@ def check(num_cols: int, value: Tensor | None, device: torch.device, other: Tens
         raise TypeError(f"other: expected a tensor, found {type(other).__name__}")
     if other.dim() == 0 or other.size(0) != num_cols:
         raise ValueError(f"other: expected one row for each of {num_cols} columns of src, found {list(other.shape)}")
-    if other.is_complex() or str(other.dtype) == "torch.bool":
+    if other.is_complex() or other.dtype == torch.bool:
         raise TypeError(f"other: expected real numbers, found {other.dtype}")
     if other.device != device:
         raise ValueError(f"other: expected it on {device} as src is, found it on {other.device}")

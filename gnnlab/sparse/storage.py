@@ -13,6 +13,7 @@ from gnnlab.sparse.pointers import (
     count_to_ptr,
     in_order,
     index_to_ptr,
+    inverse,
     ptr_to_index,
     stable_order,
 )
@@ -253,7 +254,7 @@ class SparseStorage:
     def csr2csc(self) -> Tensor:
         """[nnz] int64: the order that sorts the entries by column (within a column by row)."""
         if "csc2csr" in self._index:
-            return self._get("csr2csc", lambda: _inverse(self._index["csc2csr"]))
+            return self._get("csr2csc", lambda: inverse(self._index["csc2csr"]))
         if "csr2csc" not in self._index and self._sorts_by_kernel():
             self._sort_by_column()
         return self._get("csr2csc", lambda: torch.argsort(self._col, stable=True))
@@ -288,7 +289,7 @@ class SparseStorage:
 
     def csc2csr(self) -> Tensor:
         """[nnz] int64: the order that sorts entries taken by column back by row."""
-        return self._get("csc2csr", lambda: _inverse(self.csr2csc()))
+        return self._get("csc2csr", lambda: inverse(self.csr2csc()))
 
     # What is kept
 
@@ -398,9 +399,3 @@ def compact(tensor: Tensor) -> Tensor:
         return tensor
     own = tensor.detach().clone(memory_format=torch.contiguous_format)
     return own.requires_grad_(tensor.requires_grad)
-
-
-def _inverse(order: Tensor) -> Tensor:
-    inverse = torch.empty_like(order)
-    inverse[order] = torch.arange(order.numel(), device=order.device)
-    return inverse

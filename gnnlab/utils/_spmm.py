@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from torch import Tensor, sparse_csr
+import torch
+from torch import Tensor
 
 from gnnlab import sparse
 from gnnlab.sparse.convert import is_torch_sparse
 from gnnlab.sparse.spmm import spmm as multiply
 from gnnlab.typing import Adj
-from gnnlab.utils.sparse import is_torch_sparse_tensor, to_edge_index
+from gnnlab.utils.sparse import is_torch_sparse_tensor
 
 
 def spmm(src: Adj, other: Tensor, reduce: str = "sum", *, backend: str | None = None) -> Tensor:
@@ -44,9 +45,11 @@ def as_sparse_tensor(src: Adj, for_gradient: bool = False) -> sparse.SparseTenso
     if not is_torch_sparse_tensor(src):
         raise ValueError(f"src: expected a sparse matrix, found {type(src).__name__} that is none")
     assert isinstance(src, Tensor)
-    sizes = src.size(0), src.size(1)
-    if src.layout == sparse_csr and src.dim() == 2:
-        rowptr, col, value = src.crow_indices(), src.col_indices(), src.values()
-        return sparse.SparseTensor(rowptr=rowptr, col=col, value=value, sparse_sizes=sizes, is_sorted=True)
-    (row, col), value = to_edge_index(src)
-    return sparse.SparseTensor(row=row, col=col, value=value, sparse_sizes=sizes)
+    return _READERS[src.layout](src.coalesce() if src.layout == torch.sparse_coo else src)
+
+
+_READERS = {
+    torch.sparse_coo: sparse.SparseTensor.from_torch_sparse_coo_tensor,
+    torch.sparse_csr: sparse.SparseTensor.from_torch_sparse_csr_tensor,
+    torch.sparse_csc: sparse.SparseTensor.from_torch_sparse_csc_tensor,
+}

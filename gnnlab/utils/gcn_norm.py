@@ -7,14 +7,12 @@ from torch import Tensor
 
 from gnnlab import sparse
 from gnnlab.sparse import SparseTensor
-from gnnlab.sparse.convert import is_torch_sparse
 from gnnlab.typing import Adj
 from gnnlab.utils._checks import check_edge_index, check_per_edge
 from gnnlab.utils._scatter import scatter
 from gnnlab.utils._spmm import as_sparse_tensor
 from gnnlab.utils.loop import add_remaining_self_loops
 from gnnlab.utils.num_nodes import maybe_num_nodes
-from gnnlab.utils.sparse import is_torch_sparse_tensor, to_edge_index, to_torch_sparse_tensor
 
 
 def gcn_norm(
@@ -45,17 +43,10 @@ def gcn_norm(
             raise ValueError(f"edge_index: expected a square adjacency, found one of {rows} x {cols}")
         if edge_weight is not None:
             raise ValueError("edge_weight: expected None with an adjacency, whose values are the weights, found some")
-    if isinstance(edge_index, SparseTensor) or is_torch_sparse(edge_index):
         adj = _normalized(as_sparse_tensor(edge_index), fill, add_self_loops, dtype)
+        if isinstance(edge_index, Tensor):
+            return _WRITERS[edge_index.layout](adj), None
         return adj if isinstance(edge_index, SparseTensor) else adj.to_torch_sparse()
-    if is_torch_sparse_tensor(edge_index):
-        assert isinstance(edge_index, Tensor)
-        (row, col), value = to_edge_index(edge_index)
-        edges, weight = gcn_norm(
-            torch.stack([col, row]), value, edge_index.size(0), improved, add_self_loops, "source_to_target", dtype
-        )
-        size = edge_index.size(0), edge_index.size(1)
-        return to_torch_sparse_tensor(edges.flip(0), weight, size, layout=edge_index.layout), None
     check_edge_index(edge_index)
     assert isinstance(edge_index, Tensor)
     num_nodes = maybe_num_nodes(edge_index, num_nodes)
@@ -70,6 +61,13 @@ def gcn_norm(
     degree = scatter(edge_weight, col if flow == "source_to_target" else row, 0, num_nodes)
     scale = _inverse_root(degree)
     return edge_index, scale[row] * edge_weight * scale[col]
+
+
+_WRITERS = {
+    torch.sparse_coo: SparseTensor.to_torch_sparse_coo_tensor,
+    torch.sparse_csr: SparseTensor.to_torch_sparse_csr_tensor,
+    torch.sparse_csc: SparseTensor.to_torch_sparse_csc_tensor,
+}
 
 
 def _normalized(adj: SparseTensor, fill: float, add_self_loops: bool, dtype: torch.dtype | None) -> SparseTensor:

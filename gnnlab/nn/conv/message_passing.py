@@ -13,11 +13,12 @@ from gnnlab import sparse
 from gnnlab.nn.conv.edges import KNOWN, Edges
 from gnnlab.nn.conv.hooks import Hooked
 from gnnlab.nn.resolver import aggregation_resolver
+from gnnlab.sparse.reduce import REDUCTIONS
 from gnnlab.typing import Adj, Size, refusal
 from gnnlab.utils._checks import check_range
 
 #: Aggregations that a product with an adjacency can take the place of.
-FUSED = frozenset({"sum", "add", "mean", "min", "max"})
+FUSED = frozenset(REDUCTIONS)
 
 #: Arguments that an adjacency's values fill where they are not given.
 FROM_VALUES = ("edge_weight", "edge_attr", "edge_type")

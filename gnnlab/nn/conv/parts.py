@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
+from gnnlab.sparse.spmm import gradient_parts
 from gnnlab.typing import Adj
 from gnnlab.utils import spmm
 from gnnlab.utils._spmm import as_sparse_tensor
@@ -30,6 +31,6 @@ def spmm_pattern(adj_t: Adj, x: Tensor, reduce: str) -> Tensor:
     if adj.has_value():
         adj.storage.rowptr()  # what is computed of the places is kept in the adjacency that was given
         if x.requires_grad:
-            adj.storage.colptr(), adj.storage.csc_row()
+            gradient_parts(adj.storage)
         adj = adj.set_value(None)
     return spmm(adj, x, reduce)
