@@ -41,7 +41,7 @@ def join(pieces: list[Tensor], dim: int) -> tuple[Tensor, list[int]]:
     first = pieces[0]
     counts: list[int] = []
     addresses: list[int] = []
-    looped = first.dtype in _LOOPED or len(set(map(_SHAPE, pieces[:_PORTION]))) == 1
+    looped = first.dtype in _LOOPED or (len(pieces) > _PORTION and len(set(map(_SHAPE, pieces[:_PORTION]))) == 1)
     at_addresses = not looped and len(pieces) >= _MANY and not first.is_complex()
     for portion in portions(pieces):  # one C call a tensor, and no object for the garbage collector to track
         shapes = list(map(_SHAPE, portion))
