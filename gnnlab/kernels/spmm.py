@@ -79,9 +79,8 @@ def sum_rows(
                 total[t, f] += p * rows[a, f]
             k += 1
         if mean and stop - ptr[i] > 1:
-            count = one[0, 0] * 0 + (stop - ptr[i])
             for f in range(width):
-                total[t, f] /= count
+                total[t, f] /= stop - ptr[i]
         store(out, i, bits, half)
 
 

@@ -231,6 +231,15 @@ def test_open_sizes_are_those_of_the_first_input() -> None:
         assert conv(features(5).float(), SQUARE).shape == (5, 3)
 
 
+@pytest.mark.parametrize("name", LAYERS)
+def test_an_adjacency_marked_as_not_transposed_is_refused(name: str) -> None:
+    make, kind = LAYERS[name]
+    adj = with_values("SparseTensor", SQUARE, carried(kind, SQUARE), (5, 5))
+    adj.is_transposed = False
+    with pytest.raises(ValueError, match="expected the transposed adjacency, found one marked as not"):
+        make(ours).double()(features(5), adj)
+
+
 def test_errors_name_what_is_wrong() -> None:
     with pytest.raises(ValueError, match="add_self_loops: expected False without normalize"):
         ours.GCNConv(4, 3, add_self_loops=True, normalize=False)

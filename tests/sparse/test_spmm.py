@@ -194,6 +194,18 @@ def test_any_shape_and_layout_of_the_right_side() -> None:
     assert spmm(adj, other[:, :0]).shape == (4, 0, 4)
 
 
+@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("reduce", REDUCTIONS)
+def test_values_without_end_stay_so(name: str, dtype: torch.dtype, reduce: str) -> None:
+    value = torch.tensor([1.0, float("inf"), 2.0, 4.0, 8.0, -float("inf")])
+    row, col = torch.tensor([0, 0, 1, 1, 1, 2]), torch.tensor([0, 1, 0, 1, 1, 0])
+    adj = SparseTensor(row=row, col=col, value=value, sparse_sizes=(3, 2))
+    other = torch.ones(2, 3, dtype=dtype)
+    found = spmm(adj, other, reduce, backend=name)
+    torch.testing.assert_close(found, by_messages(adj, other.double(), reduce).to(dtype))
+
+
 def test_what_is_not_a_number_wins() -> None:
     adj = SparseTensor.from_edge_index(torch.tensor([[0, 0, 0, 1], [0, 1, 2, 0]]), sparse_sizes=(2, 3))
     other = torch.tensor([[1.0, 2.0], [float("nan"), 0.0], [3.0, float("nan")]])

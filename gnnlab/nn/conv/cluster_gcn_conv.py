@@ -54,7 +54,8 @@ class ClusterGCNConv(WeightedConv):
         size = x.size(self.node_dim)
         by_adjacency = sparse.is_sparse(edge_index)
         if by_adjacency:
-            row, col, _ = as_sparse_tensor(edge_index).coo()
+            given = as_sparse_tensor(edge_index)
+            row, col, _ = given.coo()
             edges = torch.stack([col, row])
         else:
             assert isinstance(edge_index, Tensor)
@@ -66,7 +67,13 @@ class ClusterGCNConv(WeightedConv):
         weight = share[edges[1]]
         weight = torch.where(edges[0] == edges[1], (1 + self.diag_lambda) * weight, weight)
         if by_adjacency:
-            adj = SparseTensor(row=edges[1], col=edges[0], value=weight, sparse_sizes=(size, size))
+            adj = SparseTensor(
+                row=edges[1],
+                col=edges[0],
+                value=weight,
+                sparse_sizes=(size, size),
+                is_transposed=given.is_transposed,
+            )
             out = self.propagate(adj, x=x, edge_weight=None)
         else:
             out = self.propagate(edges, x=x, edge_weight=weight)

@@ -59,4 +59,5 @@ class SimpleConv(WeightedConv):
 def _with_loops(adj: SparseTensor) -> SparseTensor:
     row, col, value = adj.coo()
     edges, value = add_self_loops(torch.stack([row, col]), value, num_nodes=adj.size(0))
-    return SparseTensor(row=edges[0], col=edges[1], value=value, sparse_sizes=(adj.size(0), adj.size(1)))
+    sizes = adj.sparse_sizes()
+    return SparseTensor(row=edges[0], col=edges[1], value=value, sparse_sizes=sizes, is_transposed=adj.is_transposed)
