@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from gnnlab.nn import EdgeConv, GCNConv, GINEConv, MessagePassing, SAGEConv, SimpleConv
+from gnnlab.nn.conv.message_passing import CHUNK_BYTES
 from gnnlab.sparse import SparseTensor
 from gnnlab.utils import scatter, softmax, spmm
 
@@ -523,3 +524,16 @@ def test_ids_of_32_bits() -> None:
     x = torch.randn(4, 2).double()
     conv = Edgewise()
     assert torch.equal(conv(x, EDGES.int()), conv(x, EDGES))
+
+
+def test_a_layer_with_edge_features_sends_in_blocks_unless_told_otherwise() -> None:
+    adj = adjacency("SparseTensor").set_value(torch.rand(7, 1))
+    conv, x = GINEConv(make_perceptron(2), edge_dim=1), torch.rand(4, 2)
+    assert f"in blocks of {CHUNK_BYTES} bytes" in conv.fuse_report(x, adj).reason
+    seen: list[int] = []
+    conv.register_message_forward_hook(lambda module, inputs, out: seen.append(len(out)))
+    at_once = conv(x, adj)
+    conv.chunk_bytes = 12  # of one edge
+    torch.testing.assert_close(conv(x, adj), at_once)
+    assert seen[0] == sum(seen[1:]) == 7
+    assert len(seen) > 3

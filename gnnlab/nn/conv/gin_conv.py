@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import Module, Parameter
 
-from gnnlab.nn.conv.message_passing import MessagePassing
+from gnnlab.nn.conv.message_passing import CHUNK_BYTES, MessagePassing
 from gnnlab.nn.conv.parts import pair_of
 from gnnlab.nn.conv.products import UnweightedConv
 from gnnlab.nn.dense import Linear
@@ -76,6 +76,7 @@ class GINEConv(_Isomorphism):
     def __init__(
         self, nn: Module, eps: float = 0.0, train_eps: bool = False, edge_dim: int | None = None, **kwargs: Any
     ) -> None:
+        kwargs.setdefault("chunk_bytes", CHUNK_BYTES)
         super().__init__(nn, eps, train_eps, **kwargs)
         self.lin = None if edge_dim is None else Linear(edge_dim, _in_channels(nn))
         self.reset_parameters()
