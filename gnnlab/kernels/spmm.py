@@ -30,6 +30,9 @@ Array = NDArray[Any]
 #: How far ahead, in bytes of dense rows, memory is asked for what it holds.
 _AHEAD = 8192
 
+#: Bytes of dense rows that are taken to be in the cache anyway.
+_NEAR = 1 << 20
+
 #: Numbers of which one is asked for, since memory gives the others along with it (64 bytes, of float32).
 _LINE = 16
 
@@ -49,6 +52,7 @@ def sum_rows(
         mean: divide by the number of entries.
     """
     width, ahead, last = x.shape[1], _rows_ahead(x), col.shape[0] - 1
+    asked = 4 if x.size * x.itemsize > _NEAR else 0
     wide = np.empty((5, width if half else 0), np.float32)
     rows, total, bits = either(x, wide), either(out, wide), wide.view(np.uint32)
     one = np.ones((1, 1), rows.dtype)
@@ -59,7 +63,7 @@ def sum_rows(
             total[t, f] = 0
         k, stop = ptr[i], ptr[i + 1]
         while k + 4 <= stop:
-            for near in range(k + ahead, k + ahead + 4):
+            for near in range(k + ahead, k + ahead + asked):
                 later = col[min(near, last)]
                 for f in range(0, width, _LINE):
                     prefetch(x, later, f)
@@ -72,7 +76,7 @@ def sum_rows(
             k += 4
         while k < stop:
             later = col[min(k + ahead, last)]
-            for f in range(0, width, _LINE):
+            for f in range(0, width if asked else 0, _LINE):
                 prefetch(x, later, f)
             p, a = entry(value, k, one, one_bits, half), fetch(x, col[k], wide, bits, 1, half)
             for f in range(width):

@@ -19,7 +19,7 @@ from gnnlab.sparse.memory import empty
 Array = NDArray[Any]
 
 #: Below this many multiplications threads take longer to meet than to work.
-_WORTH_THREADS = 1 << 20
+_WORTH_THREADS = 1 << 21
 
 _HALVES = {torch.bfloat16: BFLOAT16, torch.float16: FLOAT16}
 
@@ -88,6 +88,9 @@ class NumbaBackend(Backend):
 def _over_rows(ptr: Array, width: int, work: Callable[[int, int], None]) -> None:
     """`work` on ranges of rows with about as many entries each, by all threads."""
     num_threads = torch.get_num_threads() if int(ptr[-1]) * width > _WORTH_THREADS else 1
+    if num_threads == 1:
+        work(0, len(ptr) - 1)
+        return
     cuts = np.searchsorted(ptr, np.linspace(0, ptr[-1], num_threads + 1)).tolist()
     cuts[0], cuts[-1] = 0, len(ptr) - 1
     threads.run([partial(work, begin, end) for begin, end in pairwise(cuts)], num_threads)
