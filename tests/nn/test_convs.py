@@ -17,6 +17,7 @@ SOURCES, TARGETS = 6, 5
 SQUARE = torch.tensor([[0, 1, 2, 2, 3, 4, 0, 1], [1, 0, 1, 3, 2, 2, 2, 1]])  # no edges reach node 4, one loops
 BIPARTITE = torch.tensor([[0, 1, 2, 5, 3, 4, 0], [1, 0, 1, 3, 2, 2, 2]])
 AGGREGATIONS = ["sum", "mean", "min", "max"]
+EG_AGGREGATORS = ["symnorm", "sum", "mean", "min", "max", "var", "std"]
 
 Maker = Callable[[Any], Module]
 
@@ -34,6 +35,28 @@ class FromItself(Module):
 
     def forward(self, x: Tensor, edge_index: Any, edge_weight: Tensor | None = None) -> Tensor:
         return self.conv(x, 2 * x, edge_index, edge_weight)
+
+
+class FirstOnly(Module):
+    """A layer of which only the first output is looked at."""
+
+    def __init__(self, conv: Module) -> None:
+        super().__init__()
+        self.conv = conv
+
+    def forward(self, x: Tensor, edge_index: Any) -> Tensor:
+        return self.conv(x, edge_index)[0]
+
+
+class SameSigns(Module):
+    """A layer of positive and negative edges, which are the same here."""
+
+    def __init__(self, conv: Module) -> None:
+        super().__init__()
+        self.conv = conv
+
+    def forward(self, x: Tensor, edge_index: Any) -> Tensor:
+        return self.conv(x, edge_index, edge_index)
 
 
 #: By name: how to make the layer from gnnlab.nn or torch_geometric.nn, and what its edges carry.
@@ -61,6 +84,15 @@ LAYERS: dict[str, tuple[Maker, str]] = {
     "SAGEConv project": (lambda nn: nn.SAGEConv(4, 3, project=True, normalize=True), "nothing"),
     "SAGEConv list": (lambda nn: nn.SAGEConv(4, 3, aggr=["mean", "max"]), "nothing"),
     "SAGEConv without root": (lambda nn: nn.SAGEConv(4, 3, root_weight=False), "nothing"),
+    "SignedConv": (lambda nn: SameSigns(nn.SignedConv(4, 3, first_aggr=True)), "nothing"),
+    "SignedConv later": (lambda nn: SameSigns(nn.SignedConv(2, 3, first_aggr=False, bias=False)), "nothing"),
+    "PANConv": (lambda nn: FirstOnly(nn.PANConv(4, 3, filter_size=2)), "nothing"),
+    "PDNConv": (lambda nn: nn.PDNConv(4, 3, edge_dim=2, hidden_channels=5), "features"),
+    "PDNConv without scale": (lambda nn: nn.PDNConv(4, 3, 2, 5, normalize=False, bias=False), "features"),
+    "WLConvContinuous": (lambda nn: nn.WLConvContinuous(), "weight"),
+    "EGConv": (lambda nn: nn.EGConv(4, 6, num_heads=2, num_bases=3), "nothing"),
+    "EGConv all": (lambda nn: nn.EGConv(4, 6, EG_AGGREGATORS, num_heads=2, num_bases=3), "nothing"),
+    "EGConv without loops": (lambda nn: nn.EGConv(4, 6, EG_AGGREGATORS[1:], 2, 3, add_self_loops=False), "nothing"),
     **{f"SAGEConv {a}": (lambda nn, a=a: nn.SAGEConv(4, 3, aggr=a), "nothing") for a in AGGREGATIONS},
     **{f"GraphConv {a}": (lambda nn, a=a: nn.GraphConv(4, 3, aggr=a), "weight") for a in AGGREGATIONS},
     **{f"SimpleConv {a}": (lambda nn, a=a: nn.SimpleConv(a), "weight") for a in AGGREGATIONS},
@@ -80,6 +112,9 @@ ONE_SET = (
     "LGConv",
     "APPNP",
     "SimpleConv self_loop",
+    "PANConv",
+    "PDNConv",
+    "EGConv",
 )
 TWO_SETS = [name for name in LAYERS if not name.startswith(ONE_SET)]
 
@@ -150,6 +185,8 @@ def test_beside_pyg(name: str, weighted: bool) -> None:
         pytest.skip("this layer needs edge features")
     if name == "ClusterGCNConv without loops":
         pytest.skip("PyG's layer fails on a graph where some nodes have self-loops and others have not")
+    if name == "PANConv":
+        pytest.skip("PyG's layer takes float32 alone")
     mine, theirs = beside(make(ours), make(pyg))
     edge = carried(kind, SQUARE) if weighted else None
     if name == "GCNConv improved" and edge is None:  # which PyG leaves out where there are no weights

@@ -3,6 +3,7 @@
 from gnnlab.nn.conv.appnp import APPNP
 from gnnlab.nn.conv.cluster_gcn_conv import ClusterGCNConv
 from gnnlab.nn.conv.edge_conv import EdgeConv
+from gnnlab.nn.conv.eg_conv import EGConv
 from gnnlab.nn.conv.gated_graph_conv import GatedGraphConv
 from gnnlab.nn.conv.gcn2_conv import GCN2Conv
 from gnnlab.nn.conv.gcn_conv import GCNConv
@@ -12,14 +13,19 @@ from gnnlab.nn.conv.hetero_conv import HeteroConv
 from gnnlab.nn.conv.lg_conv import LGConv
 from gnnlab.nn.conv.message_passing import MessagePassing
 from gnnlab.nn.conv.mixhop_conv import MixHopConv
+from gnnlab.nn.conv.pan_conv import PANConv
+from gnnlab.nn.conv.pdn_conv import PDNConv
 from gnnlab.nn.conv.sage_conv import SAGEConv
 from gnnlab.nn.conv.sg_conv import SGConv, SSGConv
+from gnnlab.nn.conv.signed_conv import SignedConv
 from gnnlab.nn.conv.simple_conv import SimpleConv
 from gnnlab.nn.conv.tag_conv import TAGConv
+from gnnlab.nn.conv.wl_conv_continuous import WLConvContinuous
 
 __all__ = [
     "APPNP",
     "ClusterGCNConv",
+    "EGConv",
     "EdgeConv",
     "GCN2Conv",
     "GCNConv",
@@ -31,9 +37,13 @@ __all__ = [
     "LGConv",
     "MessagePassing",
     "MixHopConv",
+    "PANConv",
+    "PDNConv",
     "SAGEConv",
     "SGConv",
     "SSGConv",
+    "SignedConv",
     "SimpleConv",
     "TAGConv",
+    "WLConvContinuous",
 ]
