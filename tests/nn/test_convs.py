@@ -1,6 +1,7 @@
 """Every convolution on every form of edges, forward and backward, and beside PyG's."""
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import pytest
@@ -213,12 +214,19 @@ def test_gradients_reach_the_weights_on_both_paths(name: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["SparseTensor", "torch_sparse", "coo"])
-def test_layers_without_weights_ignore_an_adjacencys_values(form: str) -> None:
-    value = carried("weight", SQUARE)
-    for make in (lambda: ours.SAGEConv(4, 3), lambda: ours.GINConv(mlp())):
-        conv = make().double()
-        found = conv(features(5), with_values(form, SQUARE, value, (5, 5)))
-        torch.testing.assert_close(found, conv(features(5), SQUARE))
+@pytest.mark.parametrize("name", [name for name in LAYERS if LAYERS[name][1] == "nothing"])
+def test_layers_without_weights_ignore_an_adjacencys_values(name: str, form: str) -> None:
+    conv = LAYERS[name][0](ours).double()
+    found = conv(features(5), with_values(form, SQUARE, carried("weight", SQUARE), (5, 5)))
+    torch.testing.assert_close(found, conv(features(5), SQUARE))
+
+
+@pytest.mark.parametrize("method", ["__init__", "forward"])
+@pytest.mark.parametrize("name", [name for name in ours.conv.__all__ if name != "MessagePassing"])
+def test_signatures_as_pyg(name: str, method: str) -> None:
+    pyg = pytest.importorskip("torch_geometric.nn", reason="compares with torch_geometric")
+    mine, theirs = (signature(getattr(getattr(nn, name), method)).parameters.values() for nn in (ours, pyg))
+    assert [(p.name, p.kind, p.default) for p in mine] == [(p.name, p.kind, p.default) for p in theirs]
 
 
 def test_improved_weighs_loops_2_with_and_without_weights() -> None:

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import Linear
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from gnnlab.nn import GCNConv, GINConv, GraphConv, SAGEConv, SimpleConv
+from gnnlab.nn import EGConv, GCNConv, GINConv, GraphConv, PDNConv, SAGEConv, SimpleConv, WLConvContinuous
 from gnnlab.sparse import SparseTensor
 from gnnlab.utils.gcn_norm import gcn_norm
 
@@ -82,7 +82,17 @@ class Largest(TorchDispatchMode):
 
 @pytest.mark.parametrize(
     "conv",
-    [SimpleConv(), SimpleConv("max"), SAGEConv(8, 8), GraphConv(8, 8), GINConv(Linear(8, 8)), GCNConv(8, 8)],
+    [
+        SimpleConv(),
+        SimpleConv("max"),
+        SAGEConv(8, 8),
+        GraphConv(8, 8),
+        GINConv(Linear(8, 8)),
+        GCNConv(8, 8),
+        WLConvContinuous(),
+        PDNConv(8, 8, 1, 1),
+        EGConv(8, 8, ["symnorm", "std", "max"], num_heads=4),
+    ],
     ids=lambda conv: type(conv).__name__,
 )
 def test_nothing_of_the_size_of_messages(conv: Any) -> None:

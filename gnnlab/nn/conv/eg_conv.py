@@ -58,7 +58,7 @@ class EGConv(NormalizedConv):
                 raise ValueError(f"aggregators: expected any of {_AGGREGATORS}, found {name!r}")
         kwargs.setdefault("node_dim", 0)
         normalize = add_self_loops or "symnorm" in chosen
-        super().__init__(normalize=normalize, add_self_loops=add_self_loops, cached=cached, **kwargs)
+        super().__init__(normalize=normalize, add_self_loops=add_self_loops, improved=False, cached=cached, **kwargs)
         self.in_channels, self.out_channels, self.aggregators = in_channels, out_channels, chosen
         self.num_heads, self.num_bases = num_heads, num_bases
         self.bases_lin = Linear(

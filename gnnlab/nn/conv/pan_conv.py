@@ -26,7 +26,8 @@ class PANConv(WeightedConv):
     filter_size: L, the longest path.
 
     Raises ValueError for a negative `filter_size`, or for the flow "target_to_source". Source:
-    https://arxiv.org/abs/2006.14811. PyG: `torch_geometric.nn.PANConv`.
+    https://arxiv.org/abs/2006.14811. PyG: `torch_geometric.nn.PANConv`, which takes float32 alone, and where gradients
+    of w stop at the products of A.
     """
 
     def __init__(self, in_channels: int, out_channels: int, filter_size: int, **kwargs: Any) -> None:
@@ -75,6 +76,8 @@ class PANConv(WeightedConv):
 
     def _adjacency(self, x: Tensor, edge_index: Adj) -> SparseTensor:
         """The edges as a transposed adjacency without values."""
+        if not isinstance(x, Tensor):
+            raise ValueError("x: expected the features of one set of nodes, found a pair: PANConv is not bipartite")
         edges, num_nodes = Edges(edge_index, None, self.flow), x.size(self.node_dim)
         if not edges.is_adj:
             target, source = edges.ids(edges.target), edges.ids(edges.source)

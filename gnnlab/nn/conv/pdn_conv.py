@@ -38,7 +38,7 @@ class PDNConv(NormalizedConv):
         bias: bool = True,
         **kwargs: Any,
     ) -> None:
-        super().__init__(normalize=normalize, add_self_loops=add_self_loops, **kwargs)
+        super().__init__(normalize=normalize, add_self_loops=add_self_loops, improved=False, cached=False, **kwargs)
         self.in_channels, self.out_channels = in_channels, out_channels
         self.edge_dim, self.hidden_channels = edge_dim, hidden_channels
         self.lin = Linear(in_channels, out_channels, bias=False, weight_initializer="glorot")

@@ -34,8 +34,12 @@ class WLConvContinuous(WeightedConv):
         whose values are weights. edge_weight: [num_edges], for an edge_index.
         """
         sources, own = pair_of(x)
-        ones = sources.new_ones(sources.size(0), 1)
-        total = self.propagate(edge_index, x=(ones, own), edge_weight=edge_weight, size=size)
+        ones = (self._ones(sources), None if own is None else self._ones(own))
+        total = self.propagate(edge_index, x=ones, edge_weight=edge_weight, size=size)
         out = self.propagate(edge_index, x=(sources, own), edge_weight=edge_weight, size=size)
         out = out * total.masked_fill(total == 0, float("inf")).reciprocal()
         return out if own is None else 0.5 * (own + out)
+
+    def _ones(self, x: Tensor) -> Tensor:
+        """[num_nodes, 1]: of which a node receives the total weight of its edges."""
+        return x.new_ones(x.size(self.node_dim), 1)
