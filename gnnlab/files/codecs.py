@@ -117,11 +117,13 @@ def _split_sparse_tensor(tensor: Any) -> dict[str, Any]:
     else:  # Asking the storage for it would leave it there.
         row = storage.row()
         rowptr = torch.searchsorted(row, torch.arange(sizes[0] + 1, device=row.device))
-    return {"rowptr": rowptr, "col": storage.col(), "value": storage.value(), "sizes": list(sizes)}
+    parts = {"rowptr": rowptr, "col": storage.col(), "value": storage.value(), "sizes": list(sizes)}
+    mark = getattr(tensor, "is_transposed", None)  # torch_sparse's has none
+    return parts if mark is None else parts | {"is_transposed": mark}
 
 
 def _join_sparse_tensor(module: str, parts: dict[str, Any]) -> Any:
-    return import_module(module).SparseTensor(
+    tensor = import_module(module).SparseTensor(
         rowptr=parts["rowptr"],
         col=parts["col"],
         value=parts["value"],
@@ -129,6 +131,9 @@ def _join_sparse_tensor(module: str, parts: dict[str, Any]) -> Any:
         is_sorted=True,
         trust_data=True,
     )
+    if "is_transposed" in parts:  # which folders of before there was a mark lack
+        tensor.is_transposed = parts["is_transposed"]
+    return tensor
 
 
 def _split_array(array: NDArray[Any]) -> Tensor:
