@@ -286,6 +286,27 @@ def test_groups_by_pointers_alone_in_what_subclasses_call() -> None:
             call(x)
 
 
+@pytest.mark.parametrize(
+    ("ptr", "message"),
+    [
+        ([0, 1, 3, 5], "index: expected the groups that ptr marks off, in their order, found others"),
+        ([0, 2, 2, 5], "index: expected the groups that ptr marks off, in their order, found others"),
+        ([0, 2, 4, 4], "ptr: expected the groups of 5 rows, found those of 4"),
+        ([1, 2, 4, 5], "ptr: expected pointers from 0 on, found .1. first"),
+        ([], "ptr: expected pointers from 0 on, found .. first"),
+        ([0, 4, 2, 5], "ptr: expected pointers that never fall"),
+        ([0.0, 2.0, 4.0, 5.0], "ptr: expected an integer dtype"),
+    ],
+)
+def test_an_index_and_pointers_of_different_groups_are_refused(ptr: list[int], message: str) -> None:
+    x, index = torch.randn(5, 2), torch.tensor([0, 0, 1, 1, 2])
+    for name in ("sum", "softmax", "median"):
+        with pytest.raises(ValueError, match=message):
+            aggregation_resolver(name)(x, index, torch.tensor(ptr, dtype=None if ptr else torch.long))
+    with pytest.raises(ValueError, match="index: expected the groups that ptr marks off, in their order"):
+        aggregation_resolver("sum")(x, index.flip(0), torch.tensor([0, 2, 4, 5]))
+
+
 def test_errors_name_what_is_wrong() -> None:
     module, x = aggr.SumAggregation(), torch.ones(3, 2)
     with pytest.raises(ValueError, match=r"dim: expected a dimension of x \[3, 2\], found 2"):
@@ -313,6 +334,8 @@ def test_errors_name_what_is_wrong() -> None:
         module(x, ptr=torch.tensor([0, 2]))
     with pytest.raises(ValueError, match="index: expected an integer dtype"):
         module(x, torch.zeros(3))
+    with pytest.raises(ValueError, match="index: expected the groups of 3 rows, found those of 2"):
+        module(x, torch.tensor([0, 1]), torch.tensor([0, 1, 3]))
     with pytest.raises(ValueError, match="semi_grad: expected False with learn, found True"):
         aggr.SoftmaxAggregation(learn=True, semi_grad=True)
     with pytest.raises(ValueError, match="channels: expected 1 without learn, found 3"):

@@ -58,7 +58,9 @@ class Aggregation(Module):
         group. dim_size: the number of groups, by default one more than the greatest.
 
         Raises ValueError for a `dim` that `x` has not, an `index` that does not name a group for each row, a `ptr` that
-        does not run from 0 to n, or a `dim_size` that does not fit it, IndexError for groups outside of it.
+        does not run from 0 to n, or a `dim_size` that does not fit it, IndexError for groups outside of it. An `index`
+        and a `ptr` of different groups are refused too, where that costs no wait for a device: the first and the last
+        row of each group are looked at. PyG takes the one or the other of these, as the aggregation has it.
         """
         if not -x.dim() <= dim < x.dim():
             raise ValueError(f"dim: expected a dimension of x {list(x.shape)}, found {dim}")
@@ -69,13 +71,14 @@ class Aggregation(Module):
             dim_size = ptr.numel() - 1
         if index is not None:
             check_index(index, "index")
+            _check_number("index", index.numel(), num_rows)
+            if ptr is not None and index.device.type == "cpu" and not torch.compiler.is_compiling():
+                _check_same_groups(index, ptr)
         elif ptr is not None:
             index = expand_ptr(ptr, num_rows)
+            _check_number("ptr", index.numel(), num_rows)
         else:
             index = torch.zeros(num_rows, dtype=torch.long, device=x.device)
-        if index.numel() != num_rows:
-            given = "ptr" if ptr is not None else "index"
-            raise ValueError(f"{given}: expected the groups of {num_rows} rows, found those of {index.numel()}")
         if dim_size is None:
             dim_size = int(index.max()) + 1 if index.numel() else 0
         return super().__call__(x, index=index.long(), ptr=ptr, dim_size=dim_size, dim=dim, **kwargs)
@@ -144,3 +147,23 @@ class Aggregation(Module):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
+
+
+def _check_number(name: str, found: int, num_rows: int) -> None:
+    if found != num_rows:
+        raise ValueError(f"{name}: expected the groups of {num_rows} rows, found those of {found}")
+
+
+def _check_same_groups(index: Tensor, ptr: Tensor) -> None:
+    """Refuse an `index` beside a `ptr` of other groups, by the first and the last row of each group."""
+    check_index(ptr, "ptr")
+    if ptr[:1].tolist() != [0]:
+        raise ValueError(f"ptr: expected pointers from 0 on, found {ptr[:1].tolist()} first")
+    _check_number("ptr", int(ptr[-1]), index.numel())
+    size = ptr.diff()
+    if bool((size < 0).any()):
+        raise ValueError("ptr: expected pointers that never fall, found some that do")
+    groups = size.nonzero().view(-1)
+    for rows in (ptr[groups], ptr[groups + 1] - 1):
+        if not torch.equal(index[rows].long(), groups):
+            raise ValueError("index: expected the groups that ptr marks off, in their order, found others")
