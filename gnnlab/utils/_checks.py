@@ -68,9 +68,14 @@ def extremes(index: Tensor) -> tuple[int, int]:
 
 
 def count_nodes(edge_index: Tensor, num_nodes: int | None, name: str = "edge_index") -> int:
-    """`num_nodes`, or one more than the greatest node in `edge_index`; every node must be in [0, num_nodes)."""
+    """`num_nodes`, or one more than the greatest node in `edge_index`; every node must be in [0, num_nodes).
+
+    While torch.compile looks on, which can't branch on values, nodes are taken to be where `num_nodes` is given.
+    """
     if num_nodes is not None and num_nodes < 0:
         raise ValueError(f"num_nodes: expected a number of nodes, found {num_nodes}")
+    if num_nodes is not None and torch.compiler.is_compiling():
+        return num_nodes
     if edge_index.numel() == 0:
         return num_nodes or 0
     low, high = extremes(edge_index)

@@ -92,5 +92,4 @@ def _add_remaining_self_loops(adj: SparseTensor, fill: float) -> SparseTensor:
 
 
 def _inverse_root(degree: Tensor) -> Tensor:
-    scale = degree.pow(-0.5)
-    return scale.masked_fill(scale == float("inf"), 0.0)
+    return torch.where(degree == 0, float("inf"), degree).pow(-0.5)  # whose gradient at 0 is 0, not NaN

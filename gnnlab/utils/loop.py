@@ -109,13 +109,14 @@ def add_remaining_self_loops(
     """
     check_edge_index(edge_index)
     num_nodes = count_nodes(edge_index, num_nodes)
-    loop = edge_index[0] == edge_index[1]
+    is_loop = edge_index[0] == edge_index[1]
+    loops, others = (mask.nonzero().view(-1) for mask in (is_loop, ~is_loop))
     new = torch.arange(num_nodes, dtype=edge_index.dtype, device=edge_index.device)
     if edge_attr is not None:
         loop_attr = _loop_attr(edge_index, edge_attr, fill_value, num_nodes)
-        loop_attr[edge_index[0, loop].long()] = edge_attr[loop]
-        edge_attr = torch.cat([edge_attr[~loop], loop_attr])
-    return torch.cat([edge_index[:, ~loop], new.expand(2, -1)], dim=1), edge_attr
+        loop_attr[edge_index[0, loops].long()] = edge_attr[loops]
+        edge_attr = torch.cat([edge_attr[others], loop_attr])
+    return torch.cat([edge_index[:, others], new.expand(2, -1)], dim=1), edge_attr
 
 
 def get_self_loop_attr(edge_index: Tensor, edge_attr: Tensor | None = None, num_nodes: int | None = None) -> Tensor:

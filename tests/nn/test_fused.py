@@ -137,6 +137,16 @@ def test_several_aggregations_tell_their_channels() -> None:
     assert quantiles.lin_l.in_channels == 12
 
 
+@pytest.mark.parametrize("form", ["edge_index", "SparseTensor"])
+def test_weights_that_add_up_to_0_have_finite_gradients(form: str) -> None:
+    edge_index, weight = torch.tensor([[0, 1, 2], [1, 0, 0]]), torch.tensor([0.0, 1.0, 2.0], requires_grad=True)
+    adj = SparseTensor(row=edge_index[1], col=edge_index[0], value=weight, sparse_sizes=(3, 3))
+    edges = (edge_index, weight) if form == "edge_index" else (adj,)
+    GCNConv(4, 4, add_self_loops=False)(torch.rand(3, 4), *edges).sum().backward()
+    assert weight.grad is not None
+    assert weight.grad.isfinite().all()
+
+
 @pytest.mark.parametrize("kind", ["SparseTensor", "torch_sparse", "coo"])
 def test_weights_beside_an_adjacency_are_refused_where_it_is_normalised(kind: str) -> None:
     adj = in_form(SparseTensor.eye(3), kind)

@@ -7,8 +7,22 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.nn import Linear
 
-from gnnlab.nn import EdgeConv, GCNConv, GINEConv, MessagePassing, SAGEConv, SimpleConv
+from gnnlab.nn import (
+    EdgeConv,
+    EGConv,
+    GCNConv,
+    GINConv,
+    GINEConv,
+    GraphConv,
+    MessagePassing,
+    PDNConv,
+    SAGEConv,
+    SGConv,
+    SimpleConv,
+    WLConvContinuous,
+)
 from gnnlab.nn.conv.message_passing import CHUNK_BYTES
 from gnnlab.sparse import SparseTensor
 from gnnlab.utils import scatter, softmax, spmm
@@ -508,14 +522,28 @@ def test_torchscript_is_refused_by_name() -> None:
 @pytest.mark.parametrize("form", ["edge_index", "SparseTensor"])
 @pytest.mark.parametrize(
     "conv",
-    [Edgewise(aggr="max"), Multiplying(), GCNConv(2, 3, normalize=False).double(), SimpleConv("mean")],
+    [
+        Edgewise(aggr="max"),
+        Multiplying(),
+        GCNConv(2, 3),
+        GCNConv(2, 3, normalize=False),
+        SAGEConv(2, 3),
+        GINConv(Linear(2, 3)),
+        GraphConv(2, 3),
+        SimpleConv("mean"),
+        SGConv(2, 3),
+        EGConv(2, 8),
+        PDNConv(2, 3, edge_dim=1, hidden_channels=1),
+        WLConvContinuous(),
+    ],
     ids=lambda conv: type(conv).__name__,
 )
 def test_a_layer_compiles_in_one_graph(conv: Any, form: str) -> None:
-    x = torch.randn(4, 2, dtype=torch.float64)
+    conv, x = conv.double(), torch.randn(4, 2, dtype=torch.float64)
     edges = EDGES if form == "edge_index" else adjacency(form)
     if form == "SparseTensor":
         conv(x, edges)  # the kernel is loaded
+    torch.compiler.reset()
     compiled = torch.compile(conv, backend="eager", fullgraph=True)
     torch.testing.assert_close(compiled(x, edges), conv(x, edges))
 
