@@ -20,7 +20,8 @@ NAMES = {
     "SSGConv TAGConv LGConv MixHopConv GatedGraphConv ClusterGCNConv HeteroConv Linear HeteroLinear "
     "HeteroDictLinear Sequential to_hetero MLP "
     "global_add_pool global_mean_pool global_max_pool TopKPooling BatchNorm LayerNorm GraphNorm PairNorm InstanceNorm "
-    "JumpingKnowledge SignedConv EGConv PANConv PDNConv WLConvContinuous",
+    "JumpingKnowledge SignedConv EGConv PANConv PDNConv WLConvContinuous RGCNConv FastRGCNConv "
+    "GMMConv ChebConv ARMAConv MFConv",
     "nn.inits": "glorot glorot_orthogonal kaiming_uniform ones zeros reset uniform",
     "nn.aggr": "SumAggregation MeanAggregation MaxAggregation MinAggregation MulAggregation VarAggregation "
     "StdAggregation SoftmaxAggregation PowerMeanAggregation MedianAggregation QuantileAggregation MultiAggregation "
