@@ -114,6 +114,8 @@ class ChebConv(WeightedConv):
         """The edges between two nodes, in their order, and then those of the diagonal; and the entries of both."""
         if weight is not None and weight.dim() != 1:
             raise ValueError(f"edge_weight: expected shape [num_edges], found {list(weight.shape)}")
+        if weight is not None and not weight.is_floating_point():
+            weight = weight.to(dtype)
         edges, value = get_laplacian(edge_index, weight, self.normalization, dtype, num_nodes)
         if lambda_max is None:
             lambda_max = 2 * value.max() if value.numel() else 1.0

@@ -10,7 +10,7 @@ from torch.nn import Parameter
 from gnnlab import sparse
 from gnnlab.nn.conv.by_type import by_type
 from gnnlab.nn.conv.message_passing import CHUNK_BYTES, MessagePassing
-from gnnlab.nn.conv.parts import bias_of, channels_of, pair_of
+from gnnlab.nn.conv.parts import bias_of, channels_of
 from gnnlab.nn.conv.products import UnweightedConv
 from gnnlab.nn.inits import glorot, zeros
 from gnnlab.sparse import SparseTensor
@@ -99,7 +99,9 @@ class _Relational(MessagePassing):
     def _ends(self, x: Inputs) -> tuple[Tensor, Tensor | None]:
         """The features, or ids, of sources and targets."""
         rows = channels_of(self.in_channels)
-        sources, targets = (None, self._ids(rows[1])) if x is None else pair_of(x)  # type: ignore[arg-type]
+        if x is None:
+            x = self._ids(rows[0]) if isinstance(self.in_channels, int) else (None, self._ids(rows[1]))
+        sources, targets = (x, x) if isinstance(x, Tensor) else x
         sources = self._ids(rows[0]) if sources is None else sources
         for value, size in zip((sources, targets), rows, strict=True):
             if value is None or value.is_floating_point():
@@ -160,7 +162,8 @@ class RGCNConv(_Relational, UnweightedConv):
             if sources.is_floating_point():
                 out = out + _transformed(self.propagate(some, x=(sources, targets)), weight)
             else:
-                out = out + self.propagate(some, x=(_transformed(sources, weight), targets))
+                sent = _transformed(sources, weight)
+                out = out + self.propagate(some, x=sent if sources is targets else (sent, targets))
         return out
 
     def _by_relation(self, edges: Adj, edge_type: Tensor) -> Iterator[Adj]:
