@@ -13,7 +13,7 @@ from gnnlab.nn.dense import Linear
 from gnnlab.nn.inits import reset, zeros
 from gnnlab.typing import Adj
 from gnnlab.utils import get_laplacian
-from gnnlab.utils._checks import check_index, check_per_edge
+from gnnlab.utils._checks import check_index
 from gnnlab.utils._spmm import as_sparse_tensor
 
 
@@ -128,7 +128,8 @@ class ChebConv(WeightedConv):
                     f"{list(scale.shape)} {'without' if batch is None else 'with'} batch"
                 )
             check_index(batch, "batch", scale.numel())
-            check_per_edge(batch, "batch", num_nodes)
+            if batch.numel() != num_nodes:
+                raise ValueError(f"batch: expected one entry for each of {num_nodes} nodes, found {batch.numel()}")
             scale = scale[batch.long()][edges[0]]
         off, diagonal = (2 * value / scale).split([value.numel() - num_nodes, num_nodes])
         return edges, off, diagonal - 1

@@ -11,6 +11,7 @@ from gnnlab.nn.conv.parts import bias_of, channels_of, pair_of
 from gnnlab.nn.dense import Linear
 from gnnlab.nn.inits import glorot, zeros
 from gnnlab.typing import Adj, Size
+from gnnlab.utils._checks import check_per_edge
 
 _LEAST = 1e-15  # is added to variances
 
@@ -98,8 +99,9 @@ class GMMConv(MessagePassing):
         if isinstance(self.g, UninitializedParameter):
             self._materialize(own[0].size(-1))
             self.reset_parameters()
-        sent = own if self.separate_gaussians else (own[0] @ self.g, own[1])
-        out = self.propagate(edge_index, x=sent, edge_attr=edge_attr, size=size)
+        sent = own[0] if self.separate_gaussians else own[0] @ self.g
+        both = sent if own[0] is own[1] else (sent, own[1])
+        out = self.propagate(edge_index, x=both, edge_attr=edge_attr, size=size)
         if self.root_weight and own[1] is not None:
             out = out + self.root(own[1])
         return out if self.bias is None else out + self.bias
@@ -108,10 +110,11 @@ class GMMConv(MessagePassing):
     def message(self, x_j: Tensor, edge_attr: Tensor | None) -> Tensor:
         """[num_edges, out_channels]; x_j: features, or what all kernels make of them."""
         weights = self._gaussians(edge_attr)
+        check_per_edge(weights, "edge_attr", x_j.size(self.node_dim))
         if not self.separate_gaussians:
-            return (weights.unsqueeze(1) @ x_j.unflatten(-1, (self.kernel_size, -1))).squeeze(1)
+            return (weights.unsqueeze(-2) @ x_j.unflatten(-1, (self.kernel_size, -1))).squeeze(-2)
         kernels = (weights * self.g.view(weights.shape[1:])).sum(-1)  # [num_edges, in_channels, out_channels]
-        return (x_j.unsqueeze(1) @ kernels).squeeze(1)
+        return (x_j.unsqueeze(-2) @ kernels).squeeze(-2)
 
     def _gaussians(self, edge_attr: Tensor | None) -> Tensor:
         """[num_edges, kernel_size], or [num_edges, in_channels, out_channels, kernel_size]: weights of kernels."""
