@@ -19,16 +19,19 @@ from numba.extending import intrinsic
 F = TypeVar("F", bound=Callable[..., object])
 
 
-def compile(kernel: F) -> F:
+def compile(kernel: F, *, any_order: bool = False) -> F:
     """`kernel` compiled at its first call for the dtypes of its arguments, without the GIL, and cached on disk.
+
+    any_order: the compiler may choose the order in which a loop adds up numbers, and so add several at a time.
 
     With `NUMBA_DISABLE_JIT=1` it stays the Python function it is.
     """
     settings: Any = numba.config
     before = settings.CACHE_DIR
     settings.CACHE_DIR = str(cache_folder())
+    freedom = {"reassoc", "nsz"} if any_order else False
     try:
-        compiled: Any = numba.njit(nogil=True, cache=True, error_model="numpy")(kernel)
+        compiled: Any = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=freedom)(kernel)
     finally:
         settings.CACHE_DIR = before
     return cast(F, compiled)

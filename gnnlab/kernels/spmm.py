@@ -36,9 +36,6 @@ _NEAR = 1 << 20
 #: Numbers of which one is asked for, since memory gives the others along with it (64 bytes, of float32).
 _LINE = 16
 
-#: Partial sums of a dot product.
-_LANES = 16
-
 
 def sum_rows(
     ptr: Array, col: Array, value: Array | None, x: Array, out: Array, begin: int, end: int, mean: bool, half: int
@@ -235,7 +232,7 @@ def entry_dots(
 ) -> None:
     """For each entry the dot product of its row of `a` and of `b`: a product sampled by a sparse matrix (SDDMM).
 
-    Number `f` of a row is added to partial sum `f % 16`, and these are added in turn.
+    The numbers of an entry are added in an order that is the compiler's choice, the same for every entry and split.
 
     Args:
         a: `[num_rows, width]` of the dtype of `b`, or float32 for 16-bit numbers.
@@ -246,7 +243,7 @@ def entry_dots(
     width, ahead, last = b.shape[1], _rows_ahead(b), col.shape[0] - 1
     wide, rounded = np.empty((4, width if half else 0), np.float32), np.empty((1, width), np.uint16)
     left, right, bits = either(a, wide), either(b, wide), wide.view(np.uint32)
-    lanes, one = np.zeros(_LANES, dots.dtype), np.ones((1, 1), right.dtype)
+    zero, one = np.zeros(1, dots.dtype), np.ones((1, 1), right.dtype)
     one_bits, factor = one.view(np.uint32), one[0, 0]
     for i in range(begin, end):
         p = fetch(a, i, wide, bits, 0, half)
@@ -263,22 +260,12 @@ def entry_dots(
                     times(wide, bits, 3, w, rounded, half)
                 else:
                     factor = w
-            whole = width - width % _LANES
-            for first in range(0, whole, _LANES):
-                for lane in range(_LANES):
-                    f = first + lane
-                    if out is None:
-                        lanes[lane] += left[p, f] * right[q, f]
-                    else:
-                        lanes[lane] += left[p, f] * right[q, f] if factor * right[m, f] == best[t, f] else 0
-            for f in range(whole, width):
-                if out is None or factor * right[m, f] == best[t, f]:
-                    lanes[f - whole] += left[p, f] * right[q, f]
-            total = lanes[0]
-            lanes[0] = 0
-            for lane in range(1, _LANES):
-                total += lanes[lane]
-                lanes[lane] = 0
+            total = zero[0]
+            for f in range(width):
+                if out is None:
+                    total += left[p, f] * right[q, f]
+                else:
+                    total += left[p, f] * right[q, f] if factor * right[m, f] == best[t, f] else zero[0]
             dots[k] = total
 
 
@@ -287,5 +274,5 @@ def _rows_ahead(x: Array) -> int:
     return max(4, min(32, _AHEAD // max(x.shape[1] * x.itemsize, 1)))
 
 
-_rows_ahead, entry_dots = compile(_rows_ahead), compile(entry_dots)
+_rows_ahead, entry_dots = compile(_rows_ahead), compile(entry_dots, any_order=True)
 sum_rows, extreme, ties, extreme_back = compile(sum_rows), compile(extreme), compile(ties), compile(extreme_back)
