@@ -130,9 +130,11 @@ def cora(root: str | Path) -> Data | None:
     return found
 
 
-def packages() -> Data:
-    """Debian's packages; each hears from those that it asks for, and they from it."""
+def packages(limit: int | None = None) -> Data:
+    """Debian's packages, or the first of them; each hears from those that it asks for, and they from it."""
     graph = DebianPackages()[0]
+    if limit is not None:
+        graph = graph.subgraph(torch.arange(limit))
     graph.edge_index = torch.cat([graph.edge_index, graph.edge_index.flip(0)], dim=1)
     return Data(**{name: graph[name] for name in ("x", "edge_index", "y", "train_mask", "val_mask", "test_mask")})
 
@@ -159,10 +161,10 @@ def accuracy(graph: Data, names: Iterable[str], seeds: Sequence[int], epochs: in
     )
 
 
-def epoch(graph: Data, hidden: int = 16, repeat: int = 20) -> Comparison:
-    """The time of an epoch on each of `paths`."""
+def epoch(graph: Data, hidden: int = 16, repeat: int = 20, warmup: int = 2) -> Comparison:
+    """The time of an epoch on each of `paths`; `repeat` and `warmup` as in `compare`."""
     ways = {name: Training(graph, *way, hidden).epoch for name, way in paths(graph).items()}
-    return compare(ways, repeat, warmup=2)
+    return compare(ways, repeat, warmup=warmup)
 
 
 @dataclass(frozen=True)
@@ -190,8 +192,8 @@ class Parts(Shown):
         return [("part", *self.wholes), *rows, whole]
 
 
-def parts(graph: Data, hidden: int = 16, repeat: int = 20) -> Parts:
-    """Take an epoch on our two paths apart, each part timed alone."""
+def parts(graph: Data, hidden: int = 16, repeat: int = 20, warmup: int = 2) -> Parts:
+    """Take an epoch on our two paths apart, each part timed alone; `repeat` and `warmup` as in `compare`."""
     x, classes = graph.x, int(graph.y.max()) + 1
     narrow = {width: torch.randn(x.size(0), width, requires_grad=True) for width in (hidden, classes)}
     wholes, found = {}, {}
@@ -204,7 +206,7 @@ def parts(graph: Data, hidden: int = 16, repeat: int = 20) -> Parts:
             "products with weights": partial(_weighing, first, second, x, narrow[hidden]),
             "aggregation": partial(_aggregating, first, second, edges, narrow[hidden], narrow[classes]),
         }
-        timings = compare(wanted, repeat, warmup=2).timings
+        timings = compare(wanted, repeat, warmup=warmup).timings
         wholes[name] = timings.pop("epoch").median
         found[name] = {part: timing.median for part, timing in timings.items()}
     return Parts(wholes, found)

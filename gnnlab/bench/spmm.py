@@ -46,12 +46,27 @@ def candidates(adj: SparseTensor) -> dict[str, Product]:
         "torch.sparse COO": partial(torch.sparse.mm, coo),
         GATHER_SCATTER: partial(_by_messages, row, col, adj.size(0)),
     }
-    try:
-        torch_sparse: Any = import_module("torch_sparse")
-    except ImportError:
-        return found
+    for name, product in (("torch_sparse", _by_torch_sparse), ("DGL", _by_dgl)):
+        try:
+            found[name] = product(adj)
+        except (ImportError, OSError):  # DGL's libraries are made for one version of torch each
+            continue
+    return found
+
+
+def _by_torch_sparse(adj: SparseTensor) -> Product:
+    torch_sparse: Any = import_module("torch_sparse")
+    rowptr, col, _ = adj.csr()
     theirs = torch_sparse.SparseTensor(rowptr=rowptr, col=col, sparse_sizes=adj.sparse_sizes(), is_sorted=True)
-    return {**found, "torch_sparse": partial(torch_sparse.matmul, theirs)}
+    return partial(torch_sparse.matmul, theirs)
+
+
+def _by_dgl(adj: SparseTensor) -> Product:
+    dgl: Any = import_module("dgl")
+    row, col, _ = adj.coo()
+    graph = dgl.graph((col, row), num_nodes=adj.size(0))
+    graph.create_formats_()
+    return partial(dgl.ops.copy_u_sum, graph)
 
 
 def _by_messages(row: Tensor, col: Tensor, size: int, x: Tensor) -> Tensor:

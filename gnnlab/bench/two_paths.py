@@ -136,13 +136,22 @@ class Memory(Shown):
         axes.legend(frameon=False)
 
 
-def memory(num_nodes: int, num_edges: Sequence[int], width: int) -> Memory:
-    """Measure the layer on random graphs, each case in a fresh process; two run at a time."""
+def memory(
+    num_nodes: int,
+    num_edges: Sequence[int],
+    width: int,
+    weighted: Sequence[bool] = (False, True),
+    passes: Sequence[str] = PASSES,
+) -> Memory:
+    """Measure the layer on random graphs, each case in a fresh process; two run at a time.
+
+    weighted: whether edges have weights; both by default. passes: those of `PASSES` to measure.
+    """
     cases = tuple(
-        Case(path, passes, weighted, num_nodes, edges, width)
+        Case(path, each, with_weights, num_nodes, edges, width)
         for edges in num_edges
-        for weighted in (False, True)
-        for passes in PASSES
+        for with_weights in weighted
+        for each in passes
         for path in PATHS
     )
     with ThreadPoolExecutor(2) as pool:

@@ -93,3 +93,9 @@ def test_the_command_says_what_it_skips(
     out = capsys.readouterr().out
     assert "Cora, 16 hidden: skipped" in out
     assert "aggregation" in out
+
+
+def test_the_first_packages_keep_the_edges_between_them() -> None:
+    whole, some = gcn.packages(), gcn.packages(500)
+    assert some.num_nodes == 500
+    assert some.num_edges == int((whole.edge_index < 500).all(dim=0).sum())
