@@ -1,10 +1,12 @@
 """Training a GCN of two layers, on an edge_index and on an adjacency: accuracy, time of an epoch and of its parts."""
 
 import argparse
+import io
 import os
 import statistics
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import redirect_stderr
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -108,6 +110,7 @@ def paths(graph: Data) -> dict[str, tuple[Any, Callable[..., Module]]]:
         import_module("torch_sparse")
     except ImportError:
         return found
+    torch.sparse.check_sparse_tensor_invariants.disable()  # as by default: PyG leaves it open, of which torch warns
     return {**found, "PyG, adj_t": (adj_t.to_torch_sparse(), theirs)}
 
 
@@ -123,7 +126,7 @@ def cora(root: str | Path) -> Data | None:
     folders = [os.environ.get("GNNLAB_PLANETOID"), Path(root, "Cora", "raw")]
     if not any(folder and Path(folder, "ind.cora.allx").exists() for folder in folders):
         return None
-    with tempfile.TemporaryDirectory() as elsewhere:
+    with tempfile.TemporaryDirectory() as elsewhere, redirect_stderr(io.StringIO()):  # it says that it processes
         here = root if Path(root, "Cora", "raw", "ind.cora.allx").exists() else elsewhere
         graph = Planetoid(str(here), "Cora")[0]
     found: Data = NormalizeFeatures()(graph)

@@ -14,6 +14,7 @@ from gnnlab.profile import Comparison, bandwidth, compare, machine, peak
 from gnnlab.profile.show import Shown, duration, size
 from gnnlab.sparse import SparseTensor
 from gnnlab.sparse.spmm import spmm
+from gnnlab.sparse.torch_compressed import build
 
 Product = Callable[[Tensor], Tensor]
 
@@ -38,8 +39,9 @@ def candidates(adj: SparseTensor) -> dict[str, Product]:
     storage = adj.storage
     row, rowptr, col = storage.row(), storage.rowptr(), storage.col()
     ones = torch.ones(adj.nnz())
-    csr = torch.sparse_csr_tensor(rowptr, col, ones, adj.sparse_sizes(), check_invariants=False)
-    coo = torch.sparse_coo_tensor(torch.stack([row, col]), ones, adj.sparse_sizes(), is_coalesced=True)
+    pairs, sizes = torch.stack([row, col]), list(adj.sparse_sizes())
+    csr = build(rowptr, col, ones, sizes, torch.sparse_csr)
+    coo = torch.sparse_coo_tensor(pairs, ones, sizes, is_coalesced=True, check_invariants=False)
     found: dict[str, Product] = {
         OURS: partial(spmm, adj),
         "torch.sparse CSR": partial(torch.sparse.mm, csr),

@@ -132,8 +132,9 @@ class Memory(Shown):
             axes.plot(edges, predicted, "--", color=f"C{number}", label=f"{path}, {what}: predicted")
             axes.plot(edges, measured, "o", color=f"C{number}", label=f"{path}, {what}: measured")
         axes.set(xlabel="edges", ylabel="MiB beside the operands", ylim=(0, None))
+        axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.grid(alpha=0.3)
-        axes.legend(frameon=False)
+        axes.legend(frameon=False, loc="upper left")
 
 
 def memory(

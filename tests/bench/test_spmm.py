@@ -7,11 +7,6 @@ from gnnlab.bench import spmm
 from gnnlab.bench.spmm import GATHER_SCATTER, OURS, Crossover
 from gnnlab.profile import Comparison, Timing
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta state:UserWarning"),
-    pytest.mark.filterwarnings("ignore:Sparse invariant checks are implicitly disabled:UserWarning"),
-]
-
 
 def test_every_size_and_direction_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert spmm.main(["--nodes", "50", "--edges", "0", "300", "--width", "4", "8", "--repeat", "1"]) == 0
