@@ -100,8 +100,8 @@ REACHED = ( $(PYTHON) -c 'import signal, sys, urllib.request as r; signal.alarm(
 	@touch $@
 
 .venv/.dev: .venv/.demo
-	@echo '== Installing what the checks use: some seconds'
-	@$(INSTALL) --editable '.[notebooks,bench,partition,dev]'
+	@echo '== Installing what the checks use, Triton (200 MB) among it: half a minute'
+	@$(INSTALL) --editable '.[notebooks,bench,partition,gpu,dev]'
 	@touch $@
 
 # Both at once, as each compiles on one core. pip keeps the wheels, so that the next time is short.

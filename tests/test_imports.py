@@ -20,6 +20,7 @@ HEAVY = {
     "torch_geometric",
     "torch_scatter",
     "torch_sparse",
+    "triton",
 }
 
 LIGHT_LAYERS = ["data", "datasets", "files", "io", "loader", "nn", "profile", "sparse", "transforms", "typing", "utils"]

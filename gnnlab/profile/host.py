@@ -11,7 +11,7 @@ import torch
 
 from gnnlab.profile.show import Shown, size
 
-_PACKAGES = ("torch", "numpy", "numba", "gnnlab", "torch_geometric", "torch_sparse")
+_PACKAGES = ("torch", "numpy", "numba", "triton", "gnnlab", "torch_geometric", "torch_sparse")
 
 # Where Linux tells a container its limit: a number of bytes, or "max" for none.
 _MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")

@@ -26,7 +26,7 @@ def spmm(src: SparseTensor, other: Tensor, reduce: str = "sum", *, backend: str 
     src: [num_rows, num_cols], with values [nnz] or without; values are taken in the dtype of `other`.
     other: [num_cols, ...], real, of any dtype. Sums of 16-bit numbers are formed in float32.
     reduce: "sum" ("add"), "mean" (over the entries of the row), "min" or "max".
-    backend: "numba" or "torch"; by default what `gnnlab.sparse.backends.pick` says.
+    backend: "numba", "triton" or "torch"; by default what `gnnlab.sparse.backends.pick` says.
 
     Returns [num_rows, ...] of the dtype of `other`; a row without entries holds 0. The mean of integers is float.
 
@@ -41,7 +41,7 @@ def spmm(src: SparseTensor, other: Tensor, reduce: str = "sum", *, backend: str 
         other = other.float()
     if value is not None and value.dtype != other.dtype:
         value = value.to(other.dtype)
-    name = pick(other) if backend is None else backend
+    name = pick(other, reduce) if backend is None else backend
     load(name)
 
     from gnnlab.sparse.product import spmm as multiply

@@ -349,6 +349,6 @@ def test_errors_name_what_is_wrong() -> None:
         spmm(adj.set_value(torch.ones(3, 2)), torch.ones(3, 1))
     with pytest.raises(ValueError, match="other: expected it on cpu as src is, found it on meta"):
         spmm(adj, torch.ones(3, 1, device="meta"))
-    with pytest.raises(ValueError, match="backend: expected one of 'numba', 'torch', found 'mkl'"):
+    with pytest.raises(ValueError, match="backend: expected one of 'numba', 'torch', 'triton', found 'mkl'"):
         spmm(adj, torch.ones(3, 1), backend="mkl")
     assert backend("numba").deterministic
