@@ -138,7 +138,7 @@ class SparseStorage:
         row, kept = self._index.get("row"), self._index
         if row is None:
             row = ptr_to_index(self._index["rowptr"], self._col.numel())
-        if in_order(row, self._col):
+        if not torch.compiler.is_compiling() and in_order(row, self._col):  # a graph of operations can't branch on it
             return
         order = stable_order(row, self._col, self._sparse_sizes)
         self._index = {key: kept[key] for key in kept if key not in ("csr2csc", "csc2csr")}

@@ -537,6 +537,10 @@ class SparseTensor:
         """A copy with tensors of its own."""
         return self.with_storage(self.storage.clone())
 
+    def contiguous(self) -> SparseTensor:
+        """The same with tensors that are each contiguous. gnnlab's own."""
+        return self._map(Tensor.contiguous)
+
     def __copy__(self) -> SparseTensor:
         return self.copy()
 

@@ -77,3 +77,11 @@ def test_a_folder_written_before_there_was_a_mark_opens(tmp_path: Path) -> None:
     manifest = (tmp_path / "old" / "manifest.json").read_text()
     assert "is_transposed" not in manifest  # so that this is what such a folder looks like
     assert read_folder(tmp_path / "old")[0]["adj_t"].is_transposed is None
+
+
+@pytest.mark.parametrize("name", ["contiguous", "cpu", "clone", "detach", "detach_", "share_memory_", "requires_grad_"])
+def test_what_a_graph_does_to_each_tensor_it_does_to_an_adjacency(name: str) -> None:
+    before = graph(True)
+    after = getattr(graph(True), name)().adj_t
+    assert torch.equal(after.to_dense(), before.adj_t.to_dense())
+    assert after.is_transposed

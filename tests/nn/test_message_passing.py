@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import Linear
 
 from gnnlab.nn import (
+    ClusterGCNConv,
     EdgeConv,
     EGConv,
     GCNConv,
@@ -535,6 +536,7 @@ def test_torchscript_is_refused_by_name() -> None:
         EGConv(2, 8),
         PDNConv(2, 3, edge_dim=1, hidden_channels=1),
         WLConvContinuous(),
+        ClusterGCNConv(2, 3),
     ],
     ids=lambda conv: type(conv).__name__,
 )

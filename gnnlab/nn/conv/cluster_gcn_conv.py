@@ -55,6 +55,8 @@ class ClusterGCNConv(WeightedConv):
         by_adjacency = sparse.is_sparse(edge_index)
         if by_adjacency:
             given = as_sparse_tensor(edge_index)
+            if given.sparse_sizes() != (size, size):
+                raise ValueError(f"edge_index: expected sizes ({size}, {size}), found {given.sparse_sizes()}")
             row, col, _ = given.coo()
             edges = torch.stack([col, row])
         else:
@@ -72,6 +74,7 @@ class ClusterGCNConv(WeightedConv):
                 col=edges[0],
                 value=weight,
                 sparse_sizes=(size, size),
+                trust_data=True,
                 is_transposed=given.is_transposed,
             )
             out = self.propagate(adj, x=x, edge_weight=None)
