@@ -35,10 +35,10 @@ def random_matrix(num_nodes: int, num_edges: int, seed: int = 0) -> SparseTensor
 
 
 def candidates(adj: SparseTensor) -> dict[str, Product]:
-    """By name, the products of `adj` and dense rows that this machine can form, ours first."""
+    """By name, the products of `adj` and dense rows on its device that this machine can form, ours first."""
     storage = adj.storage
     row, rowptr, col = storage.row(), storage.rowptr(), storage.col()
-    ones = torch.ones(adj.nnz())
+    ones = torch.ones(adj.nnz(), device=col.device)
     pairs, sizes = torch.stack([row, col]), list(adj.sparse_sizes())
     csr = build(rowptr, col, ones, sizes, torch.sparse_csr)
     coo = torch.sparse_coo_tensor(pairs, ones, sizes, is_coalesced=True, check_invariants=False)
@@ -141,8 +141,8 @@ def compare_products(adj: SparseTensor, width: int, repeat: int, speed: float) -
 
     speed: bytes a second that memory moves.
     """
-    x = torch.randn(adj.size(1), width, generator=torch.Generator().manual_seed(0)).requires_grad_()
-    grad = torch.ones(adj.size(0), width)
+    x = torch.randn(adj.size(1), width, generator=torch.Generator().manual_seed(0)).to(adj.device()).requires_grad_()
+    grad = torch.ones(adj.size(0), width, device=x.device)
     products = candidates(adj)
     expected = products[OURS](x.detach())
     for name, product in products.items():
