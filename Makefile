@@ -101,7 +101,7 @@ REACHED = ( $(PYTHON) -c 'import signal, sys, urllib.request as r; signal.alarm(
 
 .venv/.dev: .venv/.demo
 	@echo '== Installing what the checks use, Triton (200 MB) among it: half a minute'
-	@$(INSTALL) --editable '.[notebooks,bench,partition,gpu,dev]'
+	@$(INSTALL) --editable '.[notebooks,bench,partition,gpu,stores,dev]'
 	@touch $@
 
 # Both at once, as each compiles on one core. pip keeps the wheels, so that the next time is short.

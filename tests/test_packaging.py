@@ -10,7 +10,7 @@ import gnnlab
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
-TESTED_EXTRAS = {"notebooks", "torch-sparse", "partition", "gpu", "bench", "dev"}
+TESTED_EXTRAS = {"notebooks", "torch-sparse", "partition", "gpu", "stores", "bench", "dev"}
 """What `make test` installs beside the core. The other extras have no version that was tested."""
 
 CONDA_NAMES = {

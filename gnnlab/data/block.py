@@ -6,8 +6,9 @@ promised, the block says so in `refused` (for all batches) or raises `BlockRefus
 by graph.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -25,37 +26,63 @@ from gnnlab.data.storage import EdgeStorage, NodeStorage
 Ids = NDArray[np.int64]
 
 
+@dataclass(frozen=True)
+class Sized:
+    """Stands for the slices of parts that begin at equal distances and may be shorter than these.
+
+    Args:
+        sizes: `[num_graphs]`, of any integer dtype.
+        step: the distance.
+    """
+
+    sizes: NDArray[Any]
+    step: int
+
+
+#: Where the parts of graphs begin and end: `[num_graphs + 1]`, a range where all are of one size, or `Sized`.
+Slices = Ids | range | Sized
+
+
 class BlockRefused(Exception):
     """A batch can't be gathered from the block; the message says why."""
 
 
 class Block:
-    """A dataset's block, made ready for batches.
+    """Graphs whose attributes lie in columns, ready for batches.
 
     Args:
-        data: the joined graph.
-        slices: its slices.
+        cls: class of the graphs.
         length: number of graphs.
+        parts: makes the parts by storage; may raise `BlockRefused`.
 
     Attributes:
         refused: why no batch can be gathered, or `None`.
     """
 
-    def __init__(self, data: Any, slices: Mapping[Any, Any], length: int) -> None:
-        self.cls: Any = type(data)
+    def __init__(self, cls: Any, length: int, parts: Callable[[], dict[Any, "Part"]]) -> None:
+        self.cls = cls
         self.length = length
         self.refused: str | None = None
-        self.parts: dict[Any, _Part] = {}
-        joins_as_ours = self.cls.__cat_dim__ in (Data.__cat_dim__, HeteroData.__cat_dim__)
-        if not joins_as_ours or not increments_by_rules(self.cls):
-            self.refused = f"{self.cls.__name__} defines __inc__, __cat_dim__ or num_nodes"
+        self.parts: dict[Any, Part] = {}
+        joins_as_ours = cls.__cat_dim__ in (Data.__cat_dim__, HeteroData.__cat_dim__)
+        if not joins_as_ours or not increments_by_rules(cls):
+            self.refused = f"{cls.__name__} defines __inc__, __cat_dim__ or num_nodes"
             return
         try:
-            for store in data.stores:
-                part = slices if store._key is None else slices.get(store._key, {})
-                self.parts[store._key] = _Part(data, store, part, length)
+            self.parts = parts()
         except BlockRefused as reason:
             self.refused = str(reason)
+
+    @classmethod
+    def of_joined(cls, data: Any, slices: Mapping[Any, Any], length: int) -> Self:
+        """The block of a joined graph and its slices, for `length` graphs."""
+
+        def part(store: Any) -> Part:
+            own = slices if store._key is None else slices.get(store._key, {})
+            present = {name: mask.numpy().copy() for name, mask in own.get(PRESENT, {}).items()}
+            return Part(data, store, _columns(data, store, own, length), present)
+
+        return cls(type(data), length, lambda: {store._key: part(store) for store in data.stores})
 
     def batch(self, index: Ids, follow_batch: Iterable[str] | None, exclude_keys: Iterable[str] | None) -> Any:
         """The graphs `index` (`[n]` int64, each within the block) as a batch.
@@ -90,18 +117,25 @@ class _Pick:
         self._bounds: dict[int, tuple[Ids, Ids]] = {}
         self._nodes: dict[Any, Ids] = {}
 
-    def bounds(self, slices: Ids) -> tuple[Ids, Ids]:
+    def bounds(self, slices: Slices) -> tuple[Ids, Ids]:
         """`[n]` where each graph's part begins in the block, and `[n + 1]` where it goes in the batch."""
+        if id(slices) not in self._bounds:
+            self._bounds[id(slices)] = self._find_bounds(slices)
+        return self._bounds[id(slices)]
+
+    def _find_bounds(self, slices: Slices) -> tuple[Ids, Ids]:
         from gnnlab.kernels.gather import part_bounds
 
-        if id(slices) not in self._bounds:
-            starts, ends = (
-                np.empty(len(self.index), np.int64),
-                np.empty(len(self.index) + 1, np.int64),
-            )
-            part_bounds(slices, self.index, starts, ends)
-            self._bounds[id(slices)] = starts, ends
-        return self._bounds[id(slices)]
+        if isinstance(slices, range):
+            return self.index * slices.step, np.arange(len(self.index) + 1, dtype=np.int64) * slices.step
+        ends = np.zeros(len(self.index) + 1, np.int64)
+        if isinstance(slices, Sized):
+            np.cumsum(slices.sizes[self.index], out=ends[1:])
+            return self.index * slices.step, ends
+        starts = np.empty(len(self.index), np.int64)
+        if part_bounds(slices, self.index, starts, ends) < 0:
+            raise BlockRefused("the slices of some of the graphs do not lie within the block")
+        return starts, ends
 
     def num_nodes(self, key: Any) -> Ids:
         """`[n]`. The number of nodes of type `key` in each graph; `None` stands for all types together."""
@@ -142,32 +176,34 @@ class _Pick:
         return torch.from_numpy(np.ascontiguousarray(offsets.T)).unsqueeze(-1) if is_edge else torch.from_numpy(offsets)
 
 
-class _Part:
-    """One storage of the block."""
+class Part:
+    """One storage of the block.
 
-    def __init__(self, data: Any, store: Any, slices: Mapping[str, Any], length: int) -> None:
+    Args:
+        data: a graph whose rules hold.
+        store: its storage, with all attributes.
+        columns: the columns by name.
+        present: by name, which graphs have an optional attribute.
+    """
+
+    def __init__(self, data: Any, store: Any, columns: dict[str, Any], present: dict[str, NDArray[np.bool_]]) -> None:
         self.key = store._key
-        self.is_edge = isinstance(store, EdgeStorage) and not isinstance(store, NodeStorage)
+        self.is_edge = _is_edge(store)
         self.is_node = isinstance(store, NodeStorage)
-        self.present = {name: mask.numpy().copy() for name, mask in slices.get(PRESENT, {}).items()}
-        names = [name for name in store if name in slices]
-        shared: list[Tensor] = []
-        self.columns = {name: _column(data, store, name, store[name], slices[name], shared) for name in names}
-        if any(known.size(0) != length + 1 or bool((known.diff() < 0).any()) for known in shared):
-            raise BlockRefused(f"the slices do not cut the block into {length} graphs")
+        self.columns, self.present = columns, present
         # A type is one that a graph may lack; what is the graph's own never is.
-        always = self.key is None or any(name not in self.present for name in names)
-        self.held = None if always or not names else np.logical_or.reduce([self.present[name] for name in names])
+        always = self.key is None or any(name not in present for name in columns)
+        self.held = None if always or not columns else np.logical_or.reduce([present[name] for name in columns])
         self._node_slices = self._find_node_slices(data, store) if self.is_node else None
 
-    def _find_node_slices(self, data: Any, store: Any) -> Ids | None:
+    def _find_node_slices(self, data: Any, store: Any) -> Slices | None:
         """The slices of the attribute that the number of nodes is read from (as `NodeStorage.num_nodes` does)."""
         if not store.can_infer_num_nodes:
             return None
         tensors = [
             n
             for n, c in self.columns.items()
-            if isinstance(c, _Dense) and isinstance(data.__cat_dim__(n, c.value, store), int)
+            if isinstance(c, Dense) and isinstance(data.__cat_dim__(n, c.value, store), int)
         ]
         by_name = [n for n in tensors if n in NODE_COUNT_KEYS] or [n for n in tensors if "node" in n]
         name = "num_nodes" if "num_nodes" in self.columns else by_name[0] if by_name else None
@@ -185,7 +221,7 @@ class _Part:
     def _as_held(self, name: str) -> bool:
         return self.held is not None and bool((self.present[name] == self.held).all())
 
-    def node_slices(self) -> Ids:
+    def node_slices(self) -> Slices:
         if self._node_slices is None:
             raise BlockRefused("the number of nodes of each graph can't be told")
         return self._node_slices
@@ -219,6 +255,19 @@ class _Part:
         return mapping, slices, incs
 
 
+def _columns(data: Any, store: Any, slices: Mapping[str, Any], length: int) -> dict[str, Any]:
+    shared: list[Tensor] = []
+    names = [name for name in store if name in slices]
+    columns = {name: _column(data, store, name, store[name], slices[name], shared) for name in names}
+    if any(known.size(0) != length + 1 or bool((known.diff() < 0).any()) for known in shared):
+        raise BlockRefused(f"the slices do not cut the block into {length} graphs")
+    return columns
+
+
+def _is_edge(store: Any) -> bool:
+    return isinstance(store, EdgeStorage) and not isinstance(store, NodeStorage)
+
+
 def _column(data: Any, store: Any, name: str, value: Any, slices: Any, shared: list[Tensor]) -> Any:
     if isinstance(value, Mapping):
         return _Dict({key: _column(data, store, str(key), value[key], slices[key], shared) for key in value})
@@ -234,53 +283,56 @@ def _column(data: Any, store: Any, name: str, value: Any, slices: Any, shared: l
         known = slices.clone()  # torch moves the memory of a tensor that it sends to another process
         shared.append(known)
     if isinstance(value, int):  # num_nodes
-        return _Count(known.numpy())
+        return Count(known.numpy())
     rule = data._rule(name, value, store)
     size = _size(value, rule.cat_dim or 0) if isinstance(value, Tensor) else len(value)
     if int(known[0]) < 0 or int(known[-1]) > size:
         raise BlockRefused(f"{place(store._key, name)} does not fit its slices")
     if not isinstance(value, Tensor):
-        return _Values(value, known.numpy())
-    if rule.inc == "max":
-        raise BlockRefused(f"{place(store._key, name)} is shifted by its largest value")
-    is_edge = isinstance(store, EdgeStorage) and not isinstance(store, NodeStorage)
-    return _Dense(
-        value,
-        known.numpy(),
-        rule.cat_dim or 0,
-        rule.inc is not None,
-        store._key,
-        is_edge,
-        place(store._key, name),
-    )
+        return Values(value, known.numpy())
+    return Dense(data, store, name, value, known.numpy())
 
 
-class _Dense:
-    """A tensor attribute."""
+class Dense:
+    """A tensor attribute.
+
+    Args:
+        data, store, name: the graph, storage and name by whose rule it is joined.
+        value: the joined tensor.
+        slices: its slices.
+        numbers: whether single graphs hold Python numbers, which become tensors of the default dtype if they are
+            floats.
+
+    Raises:
+        BlockRefused: if its rule can't be followed here.
+    """
 
     def __init__(
-        self,
-        value: Tensor,
-        slices: Ids,
-        dim: int,
-        shifted: bool,
-        key: Any,
-        is_edge: bool,
-        where: str,
+        self, data: Any, store: Any, name: str, value: Tensor, slices: Slices, *, numbers: bool = False
     ) -> None:
-        self.value, self.slices, self.dim = value, slices, dim % value.dim()
-        self.shifted, self.key, self.is_edge, self.where = shifted, key, is_edge, where
-        before, after = value.shape[: self.dim], value.shape[self.dim + 1 :]
+        rule = data._rule(name, value, store)
+        self.key, self.is_edge, self.where = store._key, _is_edge(store), place(store._key, name)
+        if rule.inc == "max":
+            raise BlockRefused(f"{self.where} is shifted by its largest value")
+        dim = (0 if numbers else rule.cat_dim or 0) % value.dim()
+        self.value, self.slices, self.dim, self.shifted = value, slices, dim, rule.inc is not None
+        before, after = value.shape[:dim], value.shape[dim + 1 :]
         self.before, self.after = list(before), list(after)
         self.rows, self.step = before.numel(), after.numel()
-        self.fast_shift = value.dtype == torch.int64 and self.step == 1 and (not is_edge or before == (2,))
+        self.fast_shift = value.dtype == torch.int64 and self.step == 1 and (not self.is_edge or before == (2,))
+        self.as_default = numbers and value.is_floating_point()
+        # Whether its memory has the parts' dimension first: on disk, where tensors grow along it.
+        self.turned = dim > 0 and not value.is_contiguous() and value.movedim(dim, 0).is_contiguous()
 
     def gather(self, pick: _Pick) -> tuple[Tensor, Tensor, Tensor | None]:
         starts, ends = pick.bounds(self.slices)
         slices = torch.from_numpy(ends)
-        if _size(self.value, self.dim) < self.slices[-1]:
+        if not isinstance(self.slices, Sized) and _size(self.value, self.dim) < self.slices[-1]:
             raise BlockRefused(f"{self.where} does not fit its slices any more")
-        words = _as_words(self.value, self.rows, self.step)
+        if self.turned:
+            words = _as_words(self.value.movedim(self.dim, 0), 1, self.rows * self.step)
+        else:
+            words = _as_words(self.value, self.rows, self.step)
         out = self._gather(words, starts, ends)
         incs = pick.offsets(self.key, self.is_edge) if self.shifted else None
         if incs is not None and self.fast_shift and words is not None:
@@ -297,12 +349,15 @@ class _Dense:
             first = torch.from_numpy(starts - ends[:-1]).repeat_interleave(sizes)
             ids = first + torch.arange(int(ends[-1]))
             return self.value.index_select(self.dim, ids.to(self.value.device))
-        shape = [*self.before, int(ends[-1]), *self.after]
+        rest = [*self.before, *self.after]
+        shape = [int(ends[-1]), *rest] if self.turned else [*self.before, int(ends[-1]), *self.after]
         out = torch.empty(shape, dtype=self.value.dtype)
         if out.numel():
             flat = out.view(-1).view(torch.uint8).numpy().view(words.dtype)
-            gather_parts(words, starts, ends, flat.reshape(self.rows, -1, words.shape[2]))
-        return out
+            gather_parts(words, starts, ends, flat.reshape(words.shape[0], -1, words.shape[2]))
+        if self.turned:
+            out = out.movedim(0, self.dim).contiguous()
+        return out.to(torch.get_default_dtype()) if self.as_default else out
 
     def _shift_in_place(self, out: Tensor, ends: Ids, incs: Tensor) -> None:
         from gnnlab.kernels.gather import shift_parts
@@ -329,10 +384,10 @@ def _as_words(value: Tensor, rows: int, step: int) -> Any:
     return flat.reshape(rows, -1, width // size)
 
 
-class _Count:
+class Count:
     """`num_nodes` itself."""
 
-    def __init__(self, slices: Ids) -> None:
+    def __init__(self, slices: Slices) -> None:
         self.slices = slices
 
     def gather(self, pick: _Pick) -> tuple[int, Tensor, None]:
@@ -340,10 +395,10 @@ class _Count:
         return int(ends[-1]), torch.from_numpy(ends), None
 
 
-class _Values:
+class Values:
     """A list with one plain value a graph."""
 
-    def __init__(self, values: list[Any], slices: Ids) -> None:
+    def __init__(self, values: Sequence[Any], slices: Slices) -> None:
         self.values, self.slices = values, slices
 
     def gather(self, pick: _Pick) -> tuple[list[Any], Tensor, None]:
@@ -353,7 +408,7 @@ class _Values:
 
 
 def _has_array(column: Any) -> bool:
-    return isinstance(column, _Values) and any(isinstance(value, np.ndarray) for value in column.values)
+    return isinstance(column, Values) and any(isinstance(value, np.ndarray) for value in column.values)
 
 
 class _Dict:

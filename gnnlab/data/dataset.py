@@ -198,16 +198,20 @@ class Dataset(torch.utils.data.Dataset[Any], ABC):
             if self._is_processed():
                 return
             self._say("Processing...")
-            marker = osp.join(self.processed_dir, BUILDING)
-            _mark(marker)
-            self.process()
-            _write_text(
-                osp.join(self.processed_dir, FINGERPRINT),
-                json.dumps(self.fingerprint(), indent=2) + "\n",
-            )
-            fs.rm(marker)
+            self._build()
             self.force_reload = False
             self._say("Done!")
+
+    def _build(self) -> None:
+        """Run `process` so that its files count only once it has returned. The folder is locked."""
+        marker = osp.join(self.processed_dir, BUILDING)
+        _mark(marker)
+        self.process()
+        _write_text(
+            osp.join(self.processed_dir, FINGERPRINT),
+            json.dumps(self.fingerprint(), indent=2) + "\n",
+        )
+        fs.rm(marker)
 
     def _is_processed(self) -> bool:
         marker = osp.join(self.processed_dir, BUILDING)
@@ -229,18 +233,22 @@ class Dataset(torch.utils.data.Dataset[Any], ABC):
         return False
 
     def _changes(self) -> list[str]:
+        kept = self._kept_fingerprint()
+        return [] if kept is None else diff(kept, self.fingerprint())
+
+    def _kept_fingerprint(self) -> Any:
+        """The fingerprint of the processed files; `None` if nothing tells."""
         path = osp.join(self.processed_dir, FINGERPRINT)
         if not fs.exists(path):
-            return []
+            return None
         with fs.get_fs(path).open(path, "rb") as file:
             try:
-                kept = json.load(file)
+                return json.load(file)
             except ValueError as error:
                 raise ValueError(
                     f"{path}, which says how the files beside it were built, is damaged ({error}): pass "
                     "force_reload=True to build them again, or remove it to take them as they are"
                 ) from error
-        return diff(kept, self.fingerprint())
 
     def fingerprint(self) -> dict[str, Any]:
         """What the processed files depend on, as plain values; kept beside them and compared at every start."""
@@ -253,8 +261,11 @@ class Dataset(torch.utils.data.Dataset[Any], ABC):
         }
 
     def _say(self, text: str) -> None:
-        if self.log and "PYTEST_CURRENT_TEST" not in os.environ:
+        if self._is_loud():
             print(text, file=sys.stderr)
+
+    def _is_loud(self) -> bool:
+        return self.log and "PYTEST_CURRENT_TEST" not in os.environ
 
     # Selecting -------------------------------------------------------------------------------------------------------
 
@@ -269,7 +280,11 @@ class Dataset(torch.utils.data.Dataset[Any], ABC):
         """One transformed graph for an int, else the dataset of the selected graphs (`index_select`)."""
         if type(idx) is int or is_scalar(idx):
             indices = range(self.len()) if self._indices is None else self._indices
-            graph = self.get(indices[idx])
+            try:
+                at = indices[idx]
+            except IndexError:
+                raise IndexError(f"graph {int(idx)} is out of range: the dataset has {len(indices)} graphs") from None
+            graph = self.get(at)
             return graph if self.transform is None else self.transform(graph)
         return self.index_select(idx)
 

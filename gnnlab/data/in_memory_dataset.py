@@ -1,6 +1,8 @@
 """`InMemoryDataset`: all graphs joined in one block, single graphs and batches cut from it."""
 
 import copy
+import os
+import os.path as osp
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -19,6 +21,7 @@ from gnnlab.data.data import Data
 from gnnlab.data.dataset import Dataset, OnChange
 from gnnlab.data.hetero_data import HeteroData
 from gnnlab.data.positions import positions
+from gnnlab.data.selection import Selection
 from gnnlab.data.separate import Separator
 from gnnlab.data.stream import collate_stream, count_graphs
 
@@ -164,6 +167,50 @@ class InMemoryDataset(Dataset):
         out._release()
         return out
 
+    def to_on_disk_dataset(
+        self,
+        root: str | None = None,
+        backend: str = "sqlite",
+        log: bool = True,
+        *,
+        schema: Any = None,
+        on_change: OnChange | None = None,
+        force_reload: bool = False,
+        trust: bool = False,
+    ) -> Any:
+        """The selected graphs as an `OnDiskDataset` with the same transform.
+
+        Args:
+            root: folder of the files; `None` takes `on_disk` in the dataset's own.
+            backend: 'sqlite', 'rocksdb' or 'mmap'.
+            log: print what is being done, with a progress bar.
+            schema: the kinds of the attributes; `None` takes them from all graphs.
+            on_change, force_reload: what to do where other graphs, or these with another schema, are there already: as
+                for `Dataset`.
+            trust: unpickle the values of `object` columns.
+
+        Raises:
+            ValueError: if neither `root` nor the dataset tells the folder, or a graph does not fit the schema.
+            RuntimeError: if other graphs are there already, unless `on_change` or `force_reload` replace them.
+        """
+        from gnnlab.data.on_disk_dataset import OnDiskCopy
+
+        if root is None and self.root is None:
+            raise ValueError(
+                f"{type(self).__name__} has no folder: pass root= to say where its graphs are to be written"
+            )
+        return OnDiskCopy(
+            self,
+            osp.join(os.fspath(self.root), "on_disk") if root is None else root,  # type: ignore[arg-type]
+            transform=self.transform,
+            backend=backend,
+            schema=schema,
+            log=log,
+            on_change=on_change,
+            force_reload=force_reload,
+            trust=trust,
+        )
+
     def to(self, device: Any) -> Self:
         """Move the block to `device`; only for datasets of which all graphs are selected.
 
@@ -291,9 +338,12 @@ class InMemoryDataset(Dataset):
             cut.indices, cut.index_array = self._indices, np.asarray(self._indices, dtype=np.int64)
         return cut.index_array[at]
 
-    def __getitems__(self, indices: Sequence[int]) -> "Selection":
+    def __getitems__(self, indices: Sequence[int]) -> Selection:
         """The graphs at `indices` for torch's `DataLoader`: a sequence that cuts out a graph when asked for it."""
         return Selection(self, indices)
+
+    def _graphs_at(self, indices: Sequence[int]) -> list[Any]:
+        return [self[i] for i in indices]
 
     # Files -----------------------------------------------------------------------------------------------------------
 
@@ -383,30 +433,5 @@ class _Cut:
     def block(self) -> Block:
         """The block, ready for batches."""
         if self._block is None:
-            self._block = Block(self.data, self.slices, self.length)
+            self._block = Block.of_joined(self.data, self.slices, self.length)
         return self._block
-
-
-class Selection(Sequence[Any]):
-    """Some graphs of a dataset as a list would hold them, which are cut out when the first of them is asked for."""
-
-    def __init__(self, dataset: InMemoryDataset, indices: Sequence[int]) -> None:
-        self.dataset, self.indices = dataset, indices
-        self._graphs: list[Any] | None = None
-
-    def __len__(self) -> int:
-        return len(self.indices)
-
-    def __getitem__(self, idx: Any) -> Any:
-        if self._graphs is None:  # once, since a transform may be random
-            self._graphs = [self.dataset[i] for i in self.indices]
-        return self._graphs[idx]
-
-    @property
-    def is_vectorised(self) -> bool:
-        """Whether `batch` needs no single graph."""
-        return self.dataset._why_not_vectorised() is None
-
-    def batch(self, follow_batch: list[str] | None, exclude_keys: list[str] | None) -> Any:
-        """All of them as a batch."""
-        return self.dataset.batch(self.indices, follow_batch, exclude_keys)

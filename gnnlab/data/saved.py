@@ -199,11 +199,11 @@ def _graph(found: Mapping[str, Any], path: str, data_cls: type) -> tuple[Any, An
             "data": Mapping() as data,
             "slices": None | Mapping() as slices,
         } if name == FORMAT:
-            return new_graph(*_mappings(data, _class_named(cls, path, data_cls))), slices
+            return new_graph(*_mappings(data, class_named(cls, path, data_cls))), slices
     raise ValueError(f"{path} holds no saved graphs")
 
 
-def _class_named(name: str, path: str, data_cls: Any) -> Any:
+def class_named(name: str, path: str, data_cls: Any) -> Any:
     """The class of graphs called `name`, which must have been defined already: nothing is imported for a file."""
     classes = [BaseData]
     for cls in classes:

@@ -74,7 +74,7 @@ def _chunks(graphs: Iterator[Any]) -> Iterator[list[Any]]:
         size = 0
         for graph in islice(graphs, _CHUNK_GRAPHS):
             chunk.append(graph)
-            size += _rough_bytes(graph)
+            size += rough_bytes(graph)
             if size >= CHUNK_BYTES:
                 break
         if not chunk:
@@ -83,7 +83,8 @@ def _chunks(graphs: Iterator[Any]) -> Iterator[list[Any]]:
         yield chunk
 
 
-def _rough_bytes(graph: Any) -> int:
+def rough_bytes(graph: Any) -> int:
+    """About what a graph takes, its Python objects included."""
     return _GRAPH + sum(_value_bytes(value) for store in getattr(graph, "stores", []) for value in store.values())
 
 

@@ -49,10 +49,10 @@ def building(path: str | os.PathLike[str], *, folder: bool = True, timeout: floa
             yield new
             if not os.path.lexists(new):
                 raise FileNotFoundError(f"{path}: nothing was written to {new}")
-            _flush_tree(new)
-            _replace(target, new)
+            flush_tree(new)
+            replace(target, new)
         finally:
-            _remove(new)
+            remove(new)
 
 
 @contextmanager
@@ -98,12 +98,12 @@ def _tidy(target: Path) -> None:
     old = _sibling(target, "replaced")
     if os.path.lexists(old) and not os.path.lexists(target):
         os.rename(old, target)
-    _remove(old)
-    _remove(_sibling(target, "building"))
+    remove(old)
+    remove(_sibling(target, "building"))
 
 
-def _replace(target: Path, new: Path) -> None:
-    """Gives `new` the name `target`. What had it is removed, or bears the name `new` then."""
+def replace(target: Path, new: Path) -> None:
+    """Gives `new`, a sibling, the name `target`. What had it is removed, or bears the name `new` then."""
     old = _sibling(target, "replaced")
     if not os.path.lexists(target) or (target.is_file() and new.is_file()):
         os.replace(new, target)
@@ -111,7 +111,7 @@ def _replace(target: Path, new: Path) -> None:
         os.rename(target, old)
         os.rename(new, target)
     _flush(target.parent)
-    _remove(old)
+    remove(old)
 
 
 def _exchange(one: Path, other: Path) -> bool:
@@ -123,14 +123,16 @@ def _exchange(one: Path, other: Path) -> bool:
     return bool(renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE) == 0)
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
+    """Removes a file, or a folder with all that is in it, if it is there."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
 
 
-def _flush_tree(path: Path) -> None:
+def flush_tree(path: Path) -> None:
+    """Waits until a file, or a folder with all that is in it, is on the disk."""
     for root, _, names in os.walk(path):
         for name in names:
             _flush(Path(root, name))

@@ -240,7 +240,7 @@ def _read_tensor(folder: Path, entry: _Entry, mapped: bool, verify: bool) -> Ten
     try:
         with open(folder / entry.file, "rb") as file:
             if mapped and entry.nbytes >= _LEAST_MAPPED:
-                raw = torch.frombuffer(_map(file.fileno(), entry.nbytes), dtype=torch.uint8)
+                raw = torch.frombuffer(map_file(file.fileno(), entry.nbytes), dtype=torch.uint8)
             else:
                 raw = torch.from_numpy(np.fromfile(file, dtype=np.uint8))
         tensor = from_bytes(raw, entry.dtype, entry.shape).requires_grad_(entry.requires_grad)
@@ -251,7 +251,8 @@ def _read_tensor(folder: Path, entry: _Entry, mapped: bool, verify: bool) -> Ten
     return Parameter(tensor, entry.requires_grad) if entry.parameter else tensor
 
 
-def _map(handle: int, nbytes: int) -> mmap.mmap:
+def map_file(handle: int, nbytes: int) -> mmap.mmap:
+    """Maps the first `nbytes` of an open file: writing to the memory copies its page, and never changes the file."""
     if sys.platform != "linux":
         return mmap.mmap(handle, nbytes, access=mmap.ACCESS_COPY)
     # Without MAP_NORESERVE, which older Pythons do not name, Linux refuses a private mapping larger than its memory.

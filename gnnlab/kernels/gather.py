@@ -20,15 +20,18 @@ def part_bounds(slices: Ids, index: Ids, starts: Ids, ends: Ids) -> int:
         ends: `[n + 1]` int64, written. Running sums of the parts' sizes, from 0.
 
     Returns:
-        The size of all parts together.
+        The size of all parts together; -1 if one of them does not lie within `0..slices[-1]`.
     """
     total = 0
+    limit = slices[slices.shape[0] - 1]
     ends[0] = 0
     for i in range(index.shape[0]):
         graph = index[i]
-        start = slices[graph]
+        start, stop = slices[graph], slices[graph + 1]
+        if start < 0 or stop < start or stop > limit:
+            return -1
         starts[i] = start
-        total += slices[graph + 1] - start
+        total += stop - start
         ends[i + 1] = total
     return total
 

@@ -8,7 +8,7 @@ from torch.utils.data import default_collate
 
 from gnnlab.data.batch import Batch
 from gnnlab.data.data import BaseData
-from gnnlab.data.in_memory_dataset import Selection
+from gnnlab.data.selection import Selection
 
 
 class Collater:
@@ -18,7 +18,7 @@ class Collater:
     Args:
         dataset: the dataset the samples come from; kept because PyG's has it.
         follow_batch, exclude_keys: as for `Batch.from_data_list`.
-        vectorised: let an `InMemoryDataset` copy batches straight from its block.
+        vectorised: let an `InMemoryDataset` or `OnDiskDataset` copy batches straight from its columns.
     """
 
     def __init__(
@@ -62,8 +62,8 @@ class Collater:
 class DataLoader(torch.utils.data.DataLoader[Any]):
     """Mini-batches of whole graphs (`torch_geometric.loader.DataLoader`).
 
-    Over an `InMemoryDataset`, or any subset of it, batches are copied straight from the dataset's block where that
-    gives the same (`dataset.batch_path()`).
+    Over an `InMemoryDataset` or `OnDiskDataset`, or any subset of it, batches are copied straight from the dataset's
+    block or columns where that gives the same (`dataset.batch_path()`).
 
     Args:
         dataset: a dataset or list of graphs, tensors, numbers, or tuples, lists and dicts of these.

@@ -1,0 +1,187 @@
+"""`RocksDatabase`: rows in a folder of RocksDB."""
+
+import errno
+import json
+import os
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from gnnlab.data.database.base import Cells, Database, checksum, to_text
+from gnnlab.data.database.schema import NONE, Schema
+from gnnlab.files import FileFormatError
+
+VERSION = 1
+
+#: Shorter than any row's key, so that no row has it.
+_ABOUT, _SCHEMA, _COUNT, _VERSION = b"about", b"schema", b"count", b"version"
+_MISSING_LENGTH, _NONE_LENGTH = -1, -2
+
+
+class RocksDatabase(Database):
+    """Rows in a folder of RocksDB, through `rocksdict` (`torch_geometric.data.RocksDatabase`).
+
+    The key of a row is its position, `[8]` bytes, most significant first; its value a checksum (CRC-32, compared
+    whenever it is read), the lengths of its cells and the cells. Readers see what was committed when they opened it.
+
+    Args:
+        path: the folder.
+        schema, trust, verify: as for `Database`.
+
+    Raises:
+        ImportError: when it is opened and `rocksdict` is not installed.
+    """
+
+    backend = "rocksdb"
+
+    def _open(self, writing: bool) -> Any:
+        rocksdict = _rocksdict()
+        if not writing and not os.path.isfile(self.path / "CURRENT"):
+            raise FileFormatError(f"{self.path}: expected a folder of RocksDB, found none of its files")
+        access = rocksdict.AccessType.read_write() if writing else rocksdict.AccessType.read_only()
+        with self._errors():
+            handle = rocksdict.Rdict(str(self.path), rocksdict.Options(raw_mode=True), access_type=access)
+        try:
+            self._read_about(handle)
+        except BaseException:
+            handle.close()
+            raise
+        return handle
+
+    def _read_about(self, handle: Any) -> None:
+        version = self._about(handle, _VERSION)
+        if version is None:
+            with self._errors():
+                if any(True for _ in handle.keys()):  # noqa: SIM118
+                    raise FileFormatError(f"{self.path}: expected a database of gnnlab's, found another")
+            return
+        if version != VERSION:
+            raise FileFormatError(f"{self.path}: expected version {VERSION}, found {version}: upgrade gnnlab")
+        schema, count = self._about(handle, _SCHEMA), self._about(handle, _COUNT)
+        if schema is not None:
+            if not isinstance(count, int) or count < 0:
+                raise FileFormatError(f"{self.path}: expected a number of rows, found {count}")
+            self._schema, self._committed = Schema.from_json(schema, self.trust), count
+
+    def _about(self, handle: Any, key: bytes) -> Any:
+        with self._errors():
+            value = handle.get(key)
+        if value is None:
+            return None
+        if int.from_bytes(value[:4], "little") != zlib.crc32(value[4:], zlib.crc32(key)):
+            raise FileFormatError(f"{self.path}: damaged: the checksum of its {key.decode()} does not fit")
+        return json.loads(value[4:])
+
+    def _close(self) -> None:
+        with self._errors():
+            if self._is_writer:
+                self._handle.flush()
+            self._handle.close()
+
+    def _append(self, rows: list[Cells]) -> None:
+        rocksdict = _rocksdict()
+        schema = self._known_schema()
+        first = self._committed
+        with self._errors():
+            batch = rocksdict.WriteBatch(raw_mode=True)
+            if first == 0:
+                batch[_VERSION], batch[_SCHEMA] = _marked(_VERSION, VERSION), _marked(_SCHEMA, schema.to_json())
+            for index, cells in enumerate(rows, first):
+                batch[_key(index)] = _pack(index, cells)
+            batch[_COUNT] = _marked(_COUNT, first + len(rows))
+            self._write(batch)
+
+    def _write(self, batch: Any) -> None:
+        options = _rocksdict().WriteOptions()
+        options.sync = True
+        self._handle.write(batch, options)
+
+    def about(self) -> Any:
+        if self._handle is None and not os.path.lexists(self.path):
+            return None
+        self.connect()
+        return self._about(self._handle, _ABOUT)
+
+    def note(self, about: Any) -> None:
+        self._become_writer()
+        with self._errors():
+            batch = _rocksdict().WriteBatch(raw_mode=True)
+            batch[_VERSION], batch[_ABOUT] = _marked(_VERSION, VERSION), _marked(_ABOUT, about)
+            self._write(batch)
+
+    def _fetch(self, ids: Sequence[int]) -> list[Cells]:
+        width = len(self._known_schema().columns)
+        with self._errors():
+            values = self._handle.get([_key(index) for index in ids])
+        return [self._unpack(index, value, width) for index, value in zip(ids, values, strict=True)]
+
+    def _unpack(self, index: int, value: bytes | None, width: int) -> Cells:
+        if value is None:
+            raise FileFormatError(f"{self.path}: row {index} is missing")
+        head = struct.Struct(f"<I{width}i")
+        if len(value) >= head.size:
+            crc, *lengths = head.unpack_from(value)
+            cells: Cells = []
+            start = head.size
+            for length in lengths:
+                if length < 0:
+                    cells.append(NONE if length == _NONE_LENGTH else None)
+                else:
+                    cells.append(value[start : start + length])
+                    start += length
+            if start == len(value) and checksum(index, cells) == crc:
+                return cells
+        raise FileFormatError(f"{self.path}: row {index} is damaged: its checksum does not fit")
+
+    def _check(self) -> None:
+        with self._errors():
+            count = sum(len(key) == 8 for key in self._handle.keys())  # noqa: SIM118
+        if count != self._committed:
+            raise FileFormatError(f"{self.path}: expected {self._committed} rows, found {count}")
+        for _ in self.iter_cells():
+            pass
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """RocksDB's errors, which are plain exceptions, in the words of the system."""
+        try:
+            yield
+        except FileFormatError:
+            raise
+        except OSError as error:
+            raise type(error)(error.errno, f"{self.path}: {error.strerror}") from error
+        except Exception as error:
+            text = str(error)
+            where = f"{self.path}: {text}"
+            if "No space left" in text:
+                raise OSError(errno.ENOSPC, f"{where}; what was committed before is as it was") from error
+            if "ermission denied" in text or "Read-only file system" in text:
+                raise PermissionError(errno.EACCES, where) from error
+            if "lock" in text.lower() and "LOCK" in text:
+                raise BlockingIOError(errno.EAGAIN, f"{where}: another process is writing it") from error
+            raise FileFormatError(f"{where}: it is damaged, or no database") from error
+
+
+def _rocksdict() -> Any:
+    try:
+        import rocksdict
+    except ImportError as error:
+        raise ImportError("RocksDatabase needs rocksdict: pip install 'gnnlab[stores]'") from error
+    return rocksdict
+
+
+def _key(index: int) -> bytes:
+    return index.to_bytes(8, "big")
+
+
+def _marked(key: bytes, value: Any) -> bytes:
+    text = to_text(value).encode()
+    return zlib.crc32(text, zlib.crc32(key)).to_bytes(4, "little") + text
+
+
+def _pack(index: int, cells: Cells) -> bytes:
+    lengths = [_MISSING_LENGTH if c is None else _NONE_LENGTH if c is NONE else len(c) for c in cells]
+    head = struct.pack(f"<I{len(cells)}i", checksum(index, cells), *lengths)
+    return b"".join([head, *(cell for cell in cells if cell is not None and cell is not NONE)])
