@@ -25,7 +25,9 @@ from gnnlab.nn.conv import (
     EdgeConv,
     EGConv,
     FastRGCNConv,
+    GATConv,
     GatedGraphConv,
+    GATv2Conv,
     GCN2Conv,
     GCNConv,
     GINConv,
@@ -49,7 +51,7 @@ from gnnlab.nn.conv import (
     WLConvContinuous,
 )
 from gnnlab.nn.dense import HeteroDictLinear, HeteroLinear, Linear
-from gnnlab.nn.models import MLP, HeteroJumpingKnowledge, JumpingKnowledge
+from gnnlab.nn.models import GAT, GCN, GIN, MLP, GraphSAGE, HeteroJumpingKnowledge, JumpingKnowledge
 from gnnlab.nn.norm import BatchNorm, GraphNorm, InstanceNorm, LayerNorm, PairNorm
 from gnnlab.nn.pool import TopKPooling, global_add_pool, global_max_pool, global_mean_pool
 from gnnlab.nn.sequential import Sequential
@@ -57,6 +59,9 @@ from gnnlab.nn.to_hetero_transformer import to_hetero
 
 __all__ = [
     "APPNP",
+    "GAT",
+    "GCN",
+    "GIN",
     "MLP",
     "ARMAConv",
     "Aggregation",
@@ -67,6 +72,8 @@ __all__ = [
     "EGConv",
     "EdgeConv",
     "FastRGCNConv",
+    "GATConv",
+    "GATv2Conv",
     "GCN2Conv",
     "GCNConv",
     "GINConv",
@@ -75,6 +82,7 @@ __all__ = [
     "GatedGraphConv",
     "GraphConv",
     "GraphNorm",
+    "GraphSAGE",
     "HeteroConv",
     "HeteroDictLinear",
     "HeteroJumpingKnowledge",

@@ -13,6 +13,8 @@ from gnnlab.nn import (
     ClusterGCNConv,
     EdgeConv,
     EGConv,
+    GATConv,
+    GATv2Conv,
     GCNConv,
     GINConv,
     GINEConv,
@@ -537,6 +539,8 @@ def test_torchscript_is_refused_by_name() -> None:
         PDNConv(2, 3, edge_dim=1, hidden_channels=1),
         WLConvContinuous(),
         ClusterGCNConv(2, 3),
+        GATConv(2, 3, heads=2),
+        GATv2Conv(2, 3, heads=2),
     ],
     ids=lambda conv: type(conv).__name__,
 )

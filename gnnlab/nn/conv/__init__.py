@@ -6,7 +6,9 @@ from gnnlab.nn.conv.cheb_conv import ChebConv
 from gnnlab.nn.conv.cluster_gcn_conv import ClusterGCNConv
 from gnnlab.nn.conv.edge_conv import EdgeConv
 from gnnlab.nn.conv.eg_conv import EGConv
+from gnnlab.nn.conv.gat_conv import GATConv
 from gnnlab.nn.conv.gated_graph_conv import GatedGraphConv
+from gnnlab.nn.conv.gatv2_conv import GATv2Conv
 from gnnlab.nn.conv.gcn2_conv import GCN2Conv
 from gnnlab.nn.conv.gcn_conv import GCNConv
 from gnnlab.nn.conv.gin_conv import GINConv, GINEConv
@@ -35,6 +37,8 @@ __all__ = [
     "EGConv",
     "EdgeConv",
     "FastRGCNConv",
+    "GATConv",
+    "GATv2Conv",
     "GCN2Conv",
     "GCNConv",
     "GINConv",
