@@ -60,7 +60,7 @@ def gcn_norm(
     row, col = edge_index[0], edge_index[1]
     degree = scatter(edge_weight, col if flow == "source_to_target" else row, 0, num_nodes)
     scale = _inverse_root(degree)
-    return edge_index, scale[row] * edge_weight * scale[col]
+    return edge_index, scale.index_select(0, row.long()) * edge_weight * scale.index_select(0, col.long())
 
 
 _WRITERS = {
@@ -78,7 +78,7 @@ def _normalized(adj: SparseTensor, fill: float, add_self_loops: bool, dtype: tor
     row, col, value = adj.coo()
     assert value is not None
     scale = _inverse_root(scatter(value, row, 0, adj.sparse_size(0)))
-    return adj.set_value(scale[row] * value * scale[col], layout="coo")
+    return adj.set_value(scale.index_select(0, row) * value * scale.index_select(0, col), layout="coo")
 
 
 def _add_remaining_self_loops(adj: SparseTensor, fill: float) -> SparseTensor:

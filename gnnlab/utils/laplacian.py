@@ -39,9 +39,9 @@ def get_laplacian(
         power = -0.5 if normalization == "sym" else -1.0
         scale = diagonal.pow(power)
         scale = scale.masked_fill(scale.isinf(), 0.0)
-        edge_weight = scale[row] * edge_weight
+        edge_weight = scale.index_select(0, row) * edge_weight
         if normalization == "sym":
-            edge_weight = edge_weight * scale[col]
+            edge_weight = edge_weight * scale.index_select(0, col)
         diagonal = torch.ones_like(diagonal)
     edge_index, _ = add_self_loops(edge_index, num_nodes=num_nodes)
     return edge_index, torch.cat([-edge_weight, diagonal])

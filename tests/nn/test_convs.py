@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import Linear, Module
 
 from gnnlab import nn as ours
+from gnnlab.profile import determinism
 from gnnlab.sparse import SparseTensor
 from gnnlab.utils.gcn_norm import gcn_norm
 from tests.nn.side_by_side import assert_alike, beside
@@ -216,6 +217,28 @@ def test_beside_pyg(name: str, weighted: bool) -> None:
     kwargs = {} if edge is None else {"edge_attr" if kind == "features" else "edge_weight": edge}
     assert_alike(mine, theirs, features(5), SQUARE, **kwargs)
     assert repr(mine) == repr(theirs)
+
+
+@pytest.mark.parametrize("form", ["edge_index", "SparseTensor"])
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_gives_the_same_bits_run_after_run(name: str, form: str) -> None:
+    """On a graph so large that torch adds up the gradients of what is taken by `x[ids]` in no order."""
+    make, kind = LAYERS[name]
+    torch.manual_seed(0)
+    conv, (sources, targets) = make(ours), torch.randint(3000, (2, 40_000))
+    edges = torch.stack([sources, targets])
+    value = carried(kind, edges)
+    inputs = {"x": features(3000).float()}
+    if value is not None:
+        inputs["edge_weight" if kind == "weight" else "edge_attr"] = value.float()
+
+    def run(x: Tensor, **given: Tensor) -> Tensor:
+        if form == "edge_index":
+            return conv(x, edges, **given)
+        adj = SparseTensor(row=targets, col=sources, value=next(iter(given.values()), None), sparse_sizes=(3000, 3000))
+        return conv(x, adj)
+
+    assert determinism(run, 3, (), inputs=inputs).equal
 
 
 @pytest.mark.parametrize("name", [name for name in LAYERS if LAYERS[name][1] == "weight"])

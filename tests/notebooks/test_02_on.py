@@ -1,4 +1,4 @@
-"""The exercises of notebooks 02, 03 and 05: their checks take the solutions and refuse wrong answers."""
+"""The exercises of notebooks 02, 03, 05 and 06: their checks take the solutions and refuse wrong answers."""
 
 import re
 from pathlib import Path
@@ -14,6 +14,7 @@ NEEDED = {
     "02": ["setup", "parameters", "injected-parameters", "list-block", "report", "verdict"],
     "03": ["setup", "parameters", "injected-parameters", "small", "verdict"],
     "05": ["setup", "parameters", "injected-parameters", "club", "verdict"],
+    "06": ["setup", "parameters", "injected-parameters", "verdict"],
 }
 
 # By notebook and exercise, an answer that someone might well give.
@@ -27,6 +28,9 @@ WRONG = {
     ("05", 1): "answer_1 = 3_000_000 * 128",
     ("05", 2): "answer_2 = lambda adj_t, x: multiply(adj_t, x, reduce='mean')",
     ("05", 3): "answer_3 = Doubled",
+    ("06", 1): "answer_1 = 3",
+    ("06", 2): "answer_2 = lambda edge_index: edge_index[:, edge_index[1].argsort(stable=True)]",
+    ("06", 3): "answer_3 = torch.sum",
 }
 
 
