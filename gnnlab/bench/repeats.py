@@ -77,22 +77,23 @@ _Operation = Callable[..., Tensor]
 
 @dataclass(frozen=True)
 class Operations(Shown):
-    """For each operation and pass whether all bits are equal when a thing is varied; if not, how far numbers are apart.
+    """For each operation and pass whether all bits are equal when a thing is varied; if not, how far.
 
-    `ulps`: by operation and pass, for each of `VARIED` the largest distance in neighbours of float32, 0 for equal bits.
+    `apart`: by operation and pass, for each of `VARIED` the largest distance of two numbers, 0 for equal bits.
     """
 
-    ulps: dict[tuple[str, str], dict[str, int]]
+    apart: dict[tuple[str, str], dict[str, float]]
     runs: int
     remark: str
 
     def repeats(self, operation: str, varied: str) -> bool:
         """Whether an operation gave the same bits, forward and backward."""
-        return all(found.get(varied) == 0 for (name, _), found in self.ulps.items() if name == operation)
+        return all(found.get(varied) == 0 for (name, _), found in self.apart.items() if name == operation)
 
     def table(self) -> list[tuple[str, ...]]:
         rows = [
-            (name, part, *(_ulps(found.get(varied)) for varied in VARIED)) for (name, part), found in self.ulps.items()
+            (name, part, *(_distance(found.get(varied)) for varied in VARIED))
+            for (name, part), found in self.apart.items()
         ]
         return [("operation", "pass", "run again", "other threads", "other order of edges"), *rows]
 
@@ -100,8 +101,8 @@ class Operations(Shown):
         return self.remark
 
 
-def _ulps(found: int | None) -> str:
-    return "-" if found is None else "equal" if found == 0 else f"{found:,} ulps"
+def _distance(found: float | None) -> str:
+    return "-" if found is None else "equal" if found == 0 else f"{found:.0e}"
 
 
 def operations(num_nodes: int, num_edges: int, width: int, runs: int) -> Operations:
@@ -114,15 +115,16 @@ def operations(num_nodes: int, num_edges: int, width: int, runs: int) -> Operati
         "edge_index": torch.stack([col, row]),
         "edge_weight": torch.rand(num_edges, generator=generator),
     }
-    found: dict[tuple[str, str], dict[str, int]] = {}
+    found: dict[tuple[str, str], dict[str, float]] = {}
     for name, operation in _operations(num_nodes, width).items():
         # Messages come in the order of the edges: with another one they are others.
         vary = ("threads",) if "sender" in name else ("threads", "edge order")
         for spread in determinism(operation, runs, vary, inputs=inputs).rows:
-            found.setdefault((name, spread.part), {})[spread.varied] = spread.ulps
+            apart = 0.0 if spread.equal else max(spread.difference, math.ulp(0.0))  # 0 and -0 are not equal bits
+            found.setdefault((name, spread.part), {})[spread.varied] = apart
     remark = (
-        f"{num_nodes:,} nodes, {num_edges:,} edges, {width} features, float32, {runs} runs of each. An ulp is the step "
-        "from a number to its neighbour."
+        f"{num_nodes:,} nodes, {num_edges:,} edges, {width} features, float32, {runs} runs of each. Where bits differ, "
+        "the largest distance of two numbers; these are of size 1 to 100."
     )
     return Operations(found, runs, remark)
 
