@@ -15,15 +15,17 @@ from gnnlab.data.block import Block, BlockRefused
 from gnnlab.data.collate import new_graph
 from gnnlab.data.data import Data
 from gnnlab.data.database import Database
-from gnnlab.data.database.columns import Plan, split_key
+from gnnlab.data.database.columns import Plan, cells_of_block, split_key
 from gnnlab.data.database.opening import backend_named
 from gnnlab.data.database.schema import Inference, Key, Schema
 from gnnlab.data.dataset import Dataset, OnChange
+from gnnlab.data.hetero_data import HeteroData
+from gnnlab.data.in_memory_dataset import InMemoryDataset
 from gnnlab.data.positions import positions
 from gnnlab.data.saved import class_named
 from gnnlab.data.selection import Selection
 from gnnlab.data.stream import CHUNK_BYTES, rough_bytes
-from gnnlab.files import describe, fingerprint, fs
+from gnnlab.files import FileFormatError, describe, fingerprint, fs
 from gnnlab.files.atomic import flush_tree, remove, replace
 
 #: Beside a type instead of a name: the type is there and has no attribute.
@@ -85,6 +87,7 @@ class OnDiskDataset(Dataset):
         self._waiting: list[Any] = []
         self._waiting_bytes = 0
         self._cls: Any = None
+        self._is_flat = False
         self._plan: Plan | None = None
         self._block: tuple[Any, Block] | None = None
         super().__init__(root, transform, pre_transform, pre_filter, log, force_reload, on_change=on_change)
@@ -130,9 +133,7 @@ class OnDiskDataset(Dataset):
         path = Path(self.processed_paths[0])
         part = path.with_name(f".building-{path.name}")
         self._building, self._db, self._next = part, None, 0
-        kept = None if self.force_reload else self._note(part, "fingerprint")
-        if kept != self.fingerprint():
-            self._db = None
+        if self.force_reload or self._left_behind(part) != self.fingerprint():
             remove(part)
         try:
             self.db.note({**(self.db.about() or {}), "fingerprint": self.fingerprint()})
@@ -151,6 +152,13 @@ class OnDiskDataset(Dataset):
         flush_tree(part)
         replace(path, part)
         remove(part)
+
+    def _left_behind(self, part: Path) -> Any:
+        """The fingerprint of what an interrupted build has left; `None` if that is nothing to go on from."""
+        try:
+            return self._note(part, "fingerprint")
+        except FileFormatError:  # it was interrupted before anything was committed
+            return None
 
     def _kept_fingerprint(self) -> Any:
         return self._note(Path(self.processed_paths[0]), "fingerprint")
@@ -181,19 +189,23 @@ class OnDiskDataset(Dataset):
         """The graph of a row that `serialize` gave."""
         if not isinstance(data, Mapping):
             return data
+        if self._cls is None:
+            self._cls = self._graph_class()
+        if self._is_flat:
+            return self._cls._from_mapping(data)
         mappings: dict[Any, dict[str, Any]] = {None: {}}
         for key, value in data.items():
             kind, name = split_key(key)
             mapping = mappings.setdefault(kind, {})
             if name is not _EMPTY_TYPE:
                 mapping[name] = value
-        return new_graph(self._graph_class(), mappings)
+        return new_graph(self._cls, mappings)
 
     def _graph_class(self) -> Any:
-        if self._cls is None:
-            name = (self.db.about() or {}).get("class")
-            self._cls = Data if name is None else class_named(name, str(self.db.path), Data)
-        return self._cls
+        name = (self.db.about() or {}).get("class")
+        cls = Data if name is None else class_named(name, str(self.db.path), Data)
+        self._is_flat = not issubclass(cls, HeteroData)
+        return cls
 
     # Adding ----------------------------------------------------------------------------------------------------------
 
@@ -255,20 +267,23 @@ class OnDiskDataset(Dataset):
         if self._next is None:
             self._next = len(self.db)
         if self._cls is None and hasattr(data, "stores"):
-            cls = type(data)
-            about = self.db.about() or {}
-            name = f"{cls.__module__}.{cls.__qualname__}"
-            if about.get("class", name) != name:
-                raise ValueError(f"{self.db.path} holds graphs of class {about['class']}, found a {name}")
-            if "class" not in about:
-                self.db.note({**about, "class": name})
-            self._cls = cls
+            self._adopt_class(type(data))
         elif self._cls is not None and type(data) is not self._cls:
             raise ValueError(
                 f"graph {self._next}: expected a {self._cls.__name__} as before, found a {type(data).__name__}"
             )
         self.db.insert(self._next, self.serialize(data))
         self._next += 1
+
+    def _adopt_class(self, cls: Any) -> None:
+        """Note the class of the graphs in the file, or compare it with the one noted there."""
+        about = self.db.about() or {}
+        name = f"{cls.__module__}.{cls.__qualname__}"
+        if about.get("class", name) != name:
+            raise ValueError(f"{self.db.path} holds graphs of class {about['class']}, found a {name}")
+        if "class" not in about:
+            self.db.note({**about, "class": name})
+        self._cls, self._is_flat = cls, not issubclass(cls, HeteroData)
 
     # Reading ---------------------------------------------------------------------------------------------------------
 
@@ -360,7 +375,7 @@ class OnDiskDataset(Dataset):
         if len(self) == 0:
             return "the dataset is empty"
         if self._plan is None:
-            self._plan = Plan(self._graph_class(), self.db.schema)  # type: ignore[arg-type]
+            self._plan = Plan(self._cls or self._graph_class(), self.db.schema)  # type: ignore[arg-type]
         return self._plan.refused
 
     def _block_of(self, ids: Sequence[int]) -> tuple[Block, Any]:
@@ -389,22 +404,37 @@ class OnDiskCopy(OnDiskDataset):
         root, transform, backend, schema, log, on_change, force_reload, trust: as for `OnDiskDataset`.
     """
 
-    def __init__(self, source: Any, root: str | os.PathLike[str], **kwargs: Any) -> None:
-        self._source = source
+    def __init__(self, source: InMemoryDataset, root: str | os.PathLike[str], **kwargs: Any) -> None:
+        self._source: InMemoryDataset | None = source
         self._name = f"OnDisk{type(source).__name__}"
         super().__init__(root, **kwargs)
         self._source = None
 
     def process(self) -> None:
         source = self._source
+        assert source is not None
         ids = source.indices()
+        bar = tqdm(ids, desc="Writing", disable=not self._is_loud())
+        own_get = type(source).get is not InMemoryDataset.get
+        fast = None
+        if self._schema is None and source.slices is not None and not own_get:
+            fast = cells_of_block(source._data, source.slices)
+        if fast is not None:
+            schema, cells_at = fast
+            self.db.declare(schema)
+            self._adopt_class(type(source._data))
+            for index, at in enumerate(bar):
+                self.db.insert_cells(index, cells_at(at))
+            self._next = len(ids)
+            return
         with source._without_trace():
             if self._schema is None and len(ids) > 0:
                 self._infer(source.get(i) for i in ids)
-            self.extend(source.get(i) for i in tqdm(ids, desc="Writing", disable=not self._is_loud()))
+            self.extend(source.get(i) for i in bar)
 
     def fingerprint(self) -> dict[str, Any]:
         source = self._source
+        assert source is not None
         chosen = None if source._indices is None else list(source._indices)
         joined = None if source._data is None else source._data.to_dict()
         return {

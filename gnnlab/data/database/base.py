@@ -228,7 +228,10 @@ class Database(ABC):
         index = int(index)
         if self._schema is None:
             self._schema = infer([row]) if isinstance(row, dict) else Schema.of(Any)
-        cells = self._schema.encode(row, index)
+        self.insert_cells(index, self._schema.encode(row, index))
+
+    def insert_cells(self, index: int, cells: Cells) -> None:
+        """`insert` of a row whose cells are known; `declare` or an insert has set the schema."""
         length = self._committed + len(self._pending)
         if not 0 <= index <= length:
             raise IndexError(f"index must be that of a row or the next one, {length}, found {index}")
@@ -238,7 +241,10 @@ class Database(ABC):
                     f"row {index} of {self.path} is another one already; rows that were written can't be changed"
                 )
             return
-        self._add(cells)
+        self._pending.append(cells)
+        self._pending_bytes += sum(len(cell) for cell in cells if cell is not None and cell is not NONE)
+        if self._pending_bytes >= PORTION_BYTES or len(self._pending) >= PORTION_ROWS:
+            self.flush()
 
     def multi_insert(
         self, indices: Any, data_list: Iterable[Any], batch_size: int | None = None, log: bool = False
@@ -285,19 +291,6 @@ class Database(ABC):
         elif self._schema != schema:
             raise ValueError(f"{self.path} has another schema already: it is {self._schema}, found {schema}")
 
-    def insert_cells(self, rows: Iterable[Cells]) -> None:
-        """Insert rows that are cells of this schema already, after the others."""
-        self._become_writer()
-        for cells in rows:
-            self._add(cells)
-        self.flush()
-
-    def _add(self, cells: Cells) -> None:
-        self._pending.append(cells)
-        self._pending_bytes += sum(len(cell) for cell in cells if cell is not None and cell is not NONE)
-        if self._pending_bytes >= PORTION_BYTES or len(self._pending) >= PORTION_ROWS:
-            self.flush()
-
     def flush(self) -> None:
         """Commit what was inserted: a process that is killed afterwards leaves it behind."""
         self._of_this_process()
@@ -317,8 +310,17 @@ class Database(ABC):
             IndexError: if there is none.
             FileFormatError: if it is damaged.
         """
-        (cells,) = self._cells([index])
+        if self._handle is None or self._pid != os.getpid():
+            self.connect()
+        if 0 <= index < self._committed:
+            cells = self._fetch_one(index)
+        else:
+            (cells,) = self._cells([index])
         return self._known_schema().decode(cells)
+
+    def _fetch_one(self, index: int) -> Cells:
+        """The cells of a committed row."""
+        return self._fetch([index])[0]
 
     def multi_get(self, indices: Any, batch_size: int | None = None) -> list[Any]:
         """The rows at `indices`: a sequence, range, mask, tensor or slice; negative ones count from the end.

@@ -1,6 +1,6 @@
 """The values of many rows, column by column: what `MmapDatabase` keeps in files, and what batches are gathered from."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gnnlab.data.block import Block, BlockRefused, Count, Dense, Part, Sized, Slices, Values
-from gnnlab.data.collate import new_graph
+from gnnlab.data.collate import PRESENT, new_graph
 from gnnlab.data.database.base import Cells
-from gnnlab.data.database.schema import NONE, Column, Key, Number, Schema, Text, place
+from gnnlab.data.database.schema import NONE, Column, Key, Number, Schema, TensorInfo, Text, place
 from gnnlab.data.database.schema import Dense as DenseKind
 from gnnlab.data.hetero_data import HeteroData
 from gnnlab.files import FileFormatError
@@ -93,6 +93,44 @@ def packed_cells(column: Column, cells: Sequence[Any]) -> Packed:
 def columns_of(schema: Schema, rows: Sequence[Cells]) -> list[Packed]:
     """Some rows, column by column, in memory."""
     return [packed_cells(column, cells) for column, cells in zip(schema.columns, zip(*rows, strict=True), strict=True)]
+
+
+# A dataset's block ----------------------------------------------------------------------------------------------------
+
+
+def cells_of_block(joined: Any, slices: Mapping[Any, Any]) -> tuple[Schema, Callable[[int], Cells]] | None:
+    """The schema of the graphs in a dataset's block, and a function from a graph's position to its cells.
+
+    `None` where an attribute is no plain tensor that every graph has: then graphs must be encoded one by one.
+    """
+    columns: list[Column] = []
+    readers: list[Callable[[int], bytes]] = []
+    for store in joined.stores:
+        part = slices if store._key is None else slices.get(store._key, {})
+        if PRESENT in part or not store._mapping:
+            return None
+        for name, value in store._mapping.items():
+            dim, ends = joined.__cat_dim__(name, value, store), part.get(name)
+            plain = type(value) is Tensor and value.layout == torch.strided and value.is_cpu and not value.requires_grad
+            if not plain or not isinstance(dim, int) or not isinstance(ends, Tensor):
+                return None
+            size = [*value.shape]
+            size[dim] = -1
+            kind = DenseKind(TensorInfo(value.dtype, tuple(size)))
+            if kind.dim is None or value.is_conj() or value.is_neg():
+                return None
+            columns.append(Column(name if store._key is None else (store._key, name), kind, False))
+            readers.append(_part_reader(value.movedim(dim, 0), ends))
+    return Schema(columns), lambda at: [read(at) for read in readers]
+
+
+def _part_reader(value: Tensor, ends: Tensor) -> Callable[[int], bytes]:
+    """From a graph's position to the bytes of its part along the first dimension."""
+    width = value.element_size()
+    if value.dtype not in (torch.complex64, torch.complex128):
+        value = value.view({1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[width])
+    array, bounds = value.numpy(), memoryview(ends.numpy())  # type: ignore[arg-type]
+    return lambda at: array[bounds[at] : bounds[at + 1]].tobytes()
 
 
 # Batches -------------------------------------------------------------------------------------------------------------

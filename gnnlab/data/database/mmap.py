@@ -27,7 +27,7 @@ from torch import Tensor
 
 from gnnlab.data.database.base import Cells, Database, to_text
 from gnnlab.data.database.columns import NONE_STATE, PRESENT_STATE, Layout, Packed, pack_cells
-from gnnlab.data.database.schema import NONE, Schema, place
+from gnnlab.data.database.schema import NONE, Column, Schema, place
 from gnnlab.files import FileFormatError
 from gnnlab.files.folder import map_file
 
@@ -134,11 +134,11 @@ class MmapDatabase(Database):
     # Reading ---------------------------------------------------------------------------------------------------------
 
     def _fetch(self, ids: Sequence[int]) -> list[Cells]:
-        columns = [self._column(at) for at in range(len(self._known_schema().columns))]
+        columns = self._handle.mapped()
         return [[column.cell(index) for column in columns] for index in ids]
 
-    def _column(self, at: int) -> "_Mapped":
-        return self._handle.mapped(at)
+    def _fetch_one(self, index: int) -> Cells:
+        return [column.cell(index) for column in self._handle.mapped()]
 
     def columns(self, ids: Sequence[int]) -> tuple[list[Packed], int, NDArray[np.int64]]:
         self.connect()
@@ -147,12 +147,12 @@ class MmapDatabase(Database):
         wrong = (index < 0) | (index >= length)
         if wrong.any():
             raise IndexError(f"row {index[wrong][0]} is out of range: {self.path} has {length} rows")
-        return self._handle.all_mapped(), length, index
+        return self._handle.packed(), length, index
 
     def _check(self) -> None:
         self._handle.check_sums()
-        for at in range(len(self._known_schema().columns) if self._committed else 0):
-            self._column(at).check()
+        for column in self._handle.mapped() if self._committed else ():
+            column.check()
 
 
 class _Columns:
@@ -160,8 +160,8 @@ class _Columns:
 
     def __init__(self, path: Path, schema: Schema | None, files: dict[str, _File], about: Any) -> None:
         self.path, self.schema, self.files, self.about = path, schema, files, about
-        self._maps: dict[int, _Mapped] = {}
-        self._all: list[Packed] | None = None
+        self._mapped: list[_Mapped] | None = None
+        self._packed: list[Packed] = []
 
     def append(self, rows: list[Cells]) -> dict[str, _File]:
         """Write rows behind those that count, and give the files as they are with them."""
@@ -239,24 +239,25 @@ class _Columns:
                             f"{self.path / name}: damaged: the checksum of bytes {where} does not fit"
                         )
 
-    def all_mapped(self) -> list[Packed]:
-        """All columns as they are mapped: the same list as long as no row is added."""
-        if self._all is None:
+    def mapped(self) -> list["_Mapped"]:
+        """All columns, mapped."""
+        if self._mapped is None:
             assert self.schema is not None
-            self._all = [self.mapped(at).packed for at in range(len(self.schema.columns))]
-        return self._all
+            self._mapped = [self._map_column(at, column) for at, column in enumerate(self.schema.columns)]
+            self._packed = [column.packed for column in self._mapped]
+        return self._mapped
 
-    def mapped(self, at: int) -> "_Mapped":
-        """Column `at`, mapped."""
-        if at not in self._maps:
-            assert self.schema is not None
-            column = self.schema.columns[at]
-            layout = Layout.of(column)
-            offsets = self._map(f"c{at}.offsets.bin").view(torch.int64).numpy() if layout.ragged else None
-            states = self._map(f"c{at}.states.bin").numpy() if layout.nullable else None
-            where = f"{self.path / f'c{at}.bin'}: {place(column.key)}"
-            self._maps[at] = _Mapped(layout, Packed(self._map(f"c{at}.bin"), offsets, states), where)
-        return self._maps[at]
+    def packed(self) -> list[Packed]:
+        """All columns as they are mapped: the same list as long as no row is added."""
+        self.mapped()
+        return self._packed
+
+    def _map_column(self, at: int, column: Column) -> "_Mapped":
+        layout = Layout.of(column)
+        offsets = self._map(f"c{at}.offsets.bin").view(torch.int64).numpy() if layout.ragged else None
+        states = self._map(f"c{at}.states.bin").numpy() if layout.nullable else None
+        where = f"{self.path / f'c{at}.bin'}: {place(column.key)}"
+        return _Mapped(layout, Packed(self._map(f"c{at}.bin"), offsets, states), where)
 
     def _map(self, name: str) -> Tensor:
         nbytes = self.files[name].nbytes
@@ -267,14 +268,14 @@ class _Columns:
 
     def drop_maps(self) -> None:
         """Let go of the mapped files. They stay as long as something read from them is there."""
-        self._maps, self._all = {}, None
+        self._mapped = None
 
 
 class _Mapped:
     """A mapped column."""
 
     def __init__(self, layout: Layout, packed: Packed, where: str) -> None:
-        self.layout, self.packed, self.where = layout, packed, where
+        self.packed, self.where, self._unit = packed, where, layout.unit
         self._bytes = memoryview(packed.data.numpy())  # type: ignore[arg-type]
         self._offsets = None if packed.offsets is None else memoryview(packed.offsets)  # type: ignore[arg-type]
         self._states = None if packed.states is None else memoryview(packed.states)  # type: ignore[arg-type]
@@ -285,9 +286,11 @@ class _Mapped:
             if self._states[index] > NONE_STATE:
                 raise FileFormatError(f"{self.where}: row {index} is damaged: its state is {self._states[index]}")
             return NONE if self._states[index] == NONE_STATE else None
-        start, stop = (index, index + 1) if self._offsets is None else (self._offsets[index], self._offsets[index + 1])
-        unit = self.layout.unit
-        start, stop = start * unit, stop * unit
+        offsets, unit = self._offsets, self._unit
+        if offsets is None:
+            start, stop = index * unit, (index + 1) * unit
+        else:
+            start, stop = offsets[index] * unit, offsets[index + 1] * unit
         if not 0 <= start <= stop <= len(self._bytes):
             raise FileFormatError(f"{self.where}: row {index} is damaged: it is to lie at bytes {start} to {stop}")
         return bytes(self._bytes[start:stop])
@@ -297,7 +300,7 @@ class _Mapped:
         offsets = self.packed.offsets
         if offsets is None:
             return
-        if offsets[0] != 0 or offsets[-1] * self.layout.unit != len(self._bytes) or bool((np.diff(offsets) < 0).any()):
+        if offsets[0] != 0 or offsets[-1] * self._unit != len(self._bytes) or bool((np.diff(offsets) < 0).any()):
             raise FileFormatError(f"{self.where}: damaged: its offsets do not grow from 0 to {len(self._bytes)} bytes")
 
 

@@ -70,11 +70,15 @@ def convert_database(
     database = source if isinstance(source, Database) else open_database(source)
     database.connect()
     with building(target, folder=backend != "sqlite") as part:
-        with cls(part, database.schema) as copy:
+        with cls(part) as copy:
             about = database.about()
             if about is not None:
                 copy.note(about)
-            copy.insert_cells(tqdm(database.iter_cells(), total=len(database), desc="Copying", disable=not log))
+            if database.schema is not None:
+                copy.declare(database.schema)
+            rows = tqdm(database.iter_cells(), total=len(database), desc="Copying", disable=not log)
+            for index, cells in enumerate(rows):
+                copy.insert_cells(index, cells)
         lock = part.with_name(f".writing-{part.name}")
         lock.unlink(missing_ok=True)
 

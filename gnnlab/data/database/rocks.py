@@ -40,7 +40,13 @@ class RocksDatabase(Database):
         rocksdict = _rocksdict()
         if not writing and not os.path.isfile(self.path / "CURRENT"):
             raise FileFormatError(f"{self.path}: expected a folder of RocksDB, found none of its files")
+        if writing and _FIRST_USED_BY not in (None, os.getpid()):
+            raise RuntimeError(
+                f"{self.path}: RocksDB was used before this process was forked, and can't be written here without its "
+                "threads: write in the process itself, or in a spawned one"
+            )
         access = rocksdict.AccessType.read_write() if writing else rocksdict.AccessType.read_only()
+        _note_use()
         with self._errors():
             handle = rocksdict.Rdict(str(self.path), rocksdict.Options(raw_mode=True), access_type=access)
         try:
@@ -148,11 +154,11 @@ class RocksDatabase(Database):
         """RocksDB's errors, which are plain exceptions, in the words of the system."""
         try:
             yield
-        except FileFormatError:
-            raise
         except OSError as error:
             raise type(error)(error.errno, f"{self.path}: {error.strerror}") from error
         except Exception as error:
+            if type(error) is not Exception:
+                raise
             text = str(error)
             where = f"{self.path}: {text}"
             if "No space left" in text:
@@ -170,6 +176,16 @@ def _rocksdict() -> Any:
     except ImportError as error:
         raise ImportError("RocksDatabase needs rocksdict: pip install 'gnnlab[stores]'") from error
     return rocksdict
+
+
+#: The process that opened RocksDB first, or that this one was forked from since.
+_FIRST_USED_BY: int | None = None
+
+
+def _note_use() -> None:
+    global _FIRST_USED_BY
+    if _FIRST_USED_BY is None:
+        _FIRST_USED_BY = os.getpid()
 
 
 def _key(index: int) -> bytes:

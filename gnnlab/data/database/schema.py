@@ -101,18 +101,18 @@ class Number(Kind):
 
     def __init__(self, spec: type, code: str) -> None:
         self.spec = spec
-        self._form = struct.Struct(code)
+        self._code = code
 
     def encode(self, value: Any) -> bytes:
         if type(value) is not self.spec:
             raise Mismatch(found(value))
         try:
-            return self._form.pack(value)
+            return struct.pack(self._code, value)
         except struct.error:
             raise Mismatch("an int beyond 64 bits") from None
 
     def decode(self, cell: bytes) -> Any:
-        return self._form.unpack(cell)[0]
+        return struct.unpack(self._code, cell)[0]
 
 
 class Text(Kind):
@@ -215,12 +215,14 @@ class Dense(Kind):
             stored, cell = struct.unpack(f"<{len(self.size)}q", cell[:head]), cell[head:]
             if any(want not in (-1, size) or size < 0 for want, size in zip(self.size, stored, strict=True)):
                 raise ValueError(f"its shape is {stored}")
-        if len(cell) == 0:
-            value = torch.empty(tuple(max(size, 0) for size in stored), dtype=self.dtype)
+        if not cell:
+            value = torch.empty([max(size, 0) for size in stored], dtype=self.dtype)
         elif self._plain:
-            value = torch.frombuffer(bytearray(cell), dtype=self.dtype).view(stored)
+            value = torch.frombuffer(bytearray(cell), dtype=self.dtype)
         else:
-            value = torch.frombuffer(bytearray(cell), dtype=torch.uint8).view(self.dtype).view(stored)
+            value = torch.frombuffer(bytearray(cell), dtype=torch.uint8).view(self.dtype)
+        if len(stored) != 1:
+            value = value.view(stored)
         if self.dim:
             value = value.movedim(0, self.dim).contiguous()
         return value.requires_grad_() if self.spec.requires_grad else value
@@ -301,6 +303,7 @@ class Schema:
         self.columns = list(columns)
         self.form = form
         self._known = {column.key for column in self.columns}
+        self._decoders = [(column.key, column.kind.decode) for column in self.columns]
 
     @staticmethod
     def of(schema: Any, trust: bool = False) -> "Schema":
@@ -376,9 +379,12 @@ class Schema:
             FileFormatError: if a cell is not what `encode` gave; the message names the column.
         """
         values = {}
-        for column, cell in zip(self.columns, cells, strict=True):
-            if cell is not None:
-                values[column.key] = None if cell is NONE else decode_cell(column, cell)
+        try:
+            for (key, decode), cell in zip(self._decoders, cells, strict=True):
+                if cell is not None:
+                    values[key] = None if cell is NONE else decode(cell)
+        except (ValueError, struct.error, RuntimeError) as error:
+            raise FileFormatError(f"{place(key)} is damaged: {error}") from error
         if self.form == "dict":
             return values
         return tuple(values.get(at) for at in range(len(self.columns))) if self.form == "tuple" else values.get(0)
@@ -419,14 +425,6 @@ class Schema:
 
     def __repr__(self) -> str:
         return f"Schema({', '.join(f'{place(column.key)}: {column}' for column in self.columns)})"
-
-
-def decode_cell(column: Column, cell: bytes) -> Any:
-    """The value of a cell that holds one."""
-    try:
-        return column.kind.decode(cell)
-    except (ValueError, struct.error, RuntimeError) as error:
-        raise FileFormatError(f"{place(column.key)} is damaged: {error}") from error
 
 
 def place(key: Key) -> str:

@@ -20,6 +20,9 @@ VERSION = 1
 #: Milliseconds for which a locked file is tried again.
 _BUSY = 30_000
 
+#: Bytes of a page, and of the log before it is folded in.
+_PAGE, _CHECKPOINT = 8192, 64 << 20
+
 _SQL_TYPES = {int: "INTEGER", bool: "INTEGER", float: "REAL", str: "TEXT"}
 _FLOAT, _INT = struct.Struct("<d"), struct.Struct("<q")
 
@@ -78,6 +81,8 @@ class SQLiteDatabase(Database):
                 connection.execute("PRAGMA trusted_schema = OFF")
                 connection.execute("PRAGMA cell_size_check = ON")
                 if writing:
+                    connection.execute(f"PRAGMA page_size = {_PAGE}")
+                    connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT // _PAGE}")
                     connection.execute("PRAGMA journal_mode = WAL")
                     connection.execute("PRAGMA synchronous = NORMAL")
                 self._read_about(connection, writing)
@@ -88,6 +93,9 @@ class SQLiteDatabase(Database):
 
     def _connect(self, writing: bool) -> sqlite3.Connection:
         uri = f"{self.path.absolute().as_uri()}?mode={'rwc' if writing else 'ro'}"
+        log = self.path.with_name(f"{self.path.name}-wal")
+        if not writing and not os.access(self.path.parent, os.W_OK) and not (log.exists() and log.stat().st_size):
+            uri += "&immutable=1"  # nobody can write; a log that was left empty needs no file beside it
         # Handles are one to a process, not to a thread; SQLite itself is built to be used by several.
         return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
 
@@ -116,6 +124,7 @@ class SQLiteDatabase(Database):
             if f"c{at}" not in columns:
                 raise FileFormatError(f"{self.path}: {place(column.key)}: its column c{at} is missing")
         self._schema, self._committed = schema, count
+        self._prepare(schema)
 
     def _about(self, connection: sqlite3.Connection, key: str) -> Any:
         row = connection.execute(f"SELECT value, sum FROM {self._about_table} WHERE key = ?", (key,)).fetchone()
@@ -137,9 +146,18 @@ class SQLiteDatabase(Database):
     def _close(self) -> None:
         with self._errors():
             if self._is_writer:
-                self._handle.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-                self._handle.execute("PRAGMA journal_mode = DELETE")
+                self._fold_log_in()
             self._handle.close()
+
+    def _fold_log_in(self) -> None:
+        """Leave one file. While others read, SQLite keeps the log's name; then it is left empty."""
+        self._handle.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._handle.execute("PRAGMA busy_timeout = 100")
+        try:
+            self._handle.execute("PRAGMA journal_mode = DELETE")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
 
     # Writing ---------------------------------------------------------------------------------------------------------
 
@@ -150,11 +168,9 @@ class SQLiteDatabase(Database):
                 self._create_about()
                 self._create_rows(schema)
             marks = ", ".join("?" * (2 + len(schema.columns)))
-            kinds = [column.kind.spec for column in schema.columns]
-            native = any(kind in _SQL_TYPES for kind in kinds if isinstance(kind, type))
-            first = self._committed
+            kinds, first = self._kinds, self._committed
             values = (
-                (index, checksum(index, cells), *(map(_to_sql, kinds, cells) if native else _blobs(cells)))
+                (index, checksum(index, cells), *(cells if self._are_blobs else map(_to_sql, kinds, cells)))
                 for index, cells in enumerate(rows, first)
             )
             self._handle.executemany(f"INSERT INTO {self._rows_table} VALUES ({marks})", values)
@@ -171,6 +187,7 @@ class SQLiteDatabase(Database):
         types = [f"c{at} {_sql_type(column)}" for at, column in enumerate(schema.columns)]
         columns = ", ".join(["id INTEGER PRIMARY KEY", "crc INTEGER", *types])
         self._handle.execute(f"CREATE TABLE {self._rows_table} ({columns})")
+        self._prepare(schema)
         self._set_about("schema", schema.to_json())
 
     def about(self) -> Any:
@@ -204,31 +221,37 @@ class SQLiteDatabase(Database):
     # Reading ---------------------------------------------------------------------------------------------------------
 
     def _fetch(self, ids: Sequence[int]) -> list[Cells]:
-        columns = "".join(f", c{at}" for at in range(len(self._known_schema().columns)))
+        query = f"{self._query} IN (SELECT value FROM json_each(?))"
         with self._errors():
-            if len(ids) == 1:
-                query = f"SELECT id, crc{columns} FROM {self._rows_table} WHERE id = ?"
-                found = self._handle.execute(query, (ids[0],)).fetchall()
-            else:
-                query = f"SELECT id, crc{columns} FROM {self._rows_table} WHERE id IN (SELECT value FROM json_each(?))"
-                found = self._handle.execute(query, (to_text(list(ids)),)).fetchall()
+            found = self._handle.execute(query, (to_text(list(ids)),)).fetchall()
         rows = {row[0]: row for row in found}
         return [self._cells_of(index, rows.get(index)) for index in ids]
+
+    def _fetch_one(self, index: int) -> Cells:
+        try:
+            row = self._handle.execute(f"{self._query} = ?", (index,)).fetchone()
+        except sqlite3.Error:
+            with self._errors():
+                raise
+        return self._cells_of(index, row)
 
     def _cells_of(self, index: int, row: tuple[Any, ...] | None) -> Cells:
         if row is not None:
             try:
-                cells = list(map(_from_sql, self._kinds(), row[2:]))
-            except (TypeError, ValueError, struct.error, OverflowError):
-                pass
-            else:
+                cells = list(row[2:]) if self._are_blobs else list(map(_from_sql, self._kinds, row[2:]))
                 if checksum(index, cells) == row[1]:
                     return cells
+            except (TypeError, ValueError, struct.error, OverflowError):
+                pass
         what = "is missing" if row is None else "is damaged: its checksum does not fit"
         raise FileFormatError(f"{self.path}: row {index} {what}")
 
-    def _kinds(self) -> list[Any]:
-        return [column.kind.spec for column in self._known_schema().columns]
+    def _prepare(self, schema: Schema) -> None:
+        """Note what reading and writing rows of a schema takes."""
+        self._kinds = [column.kind.spec for column in schema.columns]
+        self._are_blobs = not any(column.nullable or _sql_type(column) != "BLOB" for column in schema.columns)
+        columns = "".join(f", c{at}" for at in range(len(self._kinds)))
+        self._query = f"SELECT id, crc{columns} FROM {self._rows_table} WHERE id"
 
     def _check(self) -> None:
         with self._errors():
@@ -269,11 +292,6 @@ def _sum(key: str, text: str) -> str:
 def _sql_type(column: Column) -> str:
     kind = column.kind.spec
     return _SQL_TYPES.get(kind, "BLOB") if isinstance(kind, type) else "BLOB"
-
-
-def _blobs(cells: Cells) -> Cells:
-    """Cells of columns that are all of SQLite's type BLOB."""
-    return [0 if cell is NONE else cell for cell in cells]
 
 
 def _to_sql(kind: Any, cell: Any) -> Any:
