@@ -25,7 +25,7 @@ from gnnlab.data import InMemoryDataset, OnDiskDataset
 from gnnlab.data.database import BACKENDS
 from gnnlab.data.testing import equal
 from gnnlab.loader import DataLoader
-from gnnlab.profile import machine, nbytes, peak, pss
+from gnnlab.profile import footprint, machine, nbytes, peak, pss
 from gnnlab.profile.show import Shown, duration, size
 
 MiB = 2**20
@@ -191,15 +191,23 @@ def read_some(root: str, count: int) -> tuple[float, int]:
     return opened, pss().anonymous - before
 
 
+#: Before a peak is measured: what is imported and compiled once.
+WARM = """
+import tempfile
+from gnnlab.bench import on_disk
+with tempfile.TemporaryDirectory() as folder:
+    on_disk.write_many(folder, 10)
+"""
+
+
 def many(count: int, reads: int) -> str:
     """A set of many graphs from a generator: the peak of its building, and what opening and reading it takes."""
-    warm = "from gnnlab.bench import on_disk\nimport tempfile\nwith tempfile.TemporaryDirectory() as folder:\n"
     with workspace() as folder:
         root = str(folder / "many")
-        built = peak(f"{__name__}:write_many", root, count, setup=warm + "    on_disk.write_many(folder, 10)")
+        built = peak(f"{__name__}:write_many", root, count, setup=WARM)
         if built.failed or built.peak is None:
             raise RuntimeError(f"building {count:,} graphs failed: {built.failed}\n{built.output}")
-        used = peak(f"{__name__}:read_some", root, reads, setup=f"{warm}    on_disk.write_many(folder, 10)")
+        used = peak(f"{__name__}:read_some", root, reads, setup=WARM)
         opened, grown = used.result
         return (
             f"{count:,} graphs, {size(built.result)} on disk, from a generator in {duration(built.seconds or 0)}: peak "
@@ -284,7 +292,7 @@ class Ladder(Shown):
         rows = [
             (
                 rung.name,
-                size(rung.resident),
+                size(rung.resident) if rung.resident else "-",
                 size(rung.on_disk) if rung.on_disk else "-",
                 duration(rung.write) if rung.write is not None else "-",
                 duration(rung.one),
@@ -325,8 +333,8 @@ def ladder(source: InMemoryDataset, folder: Path, batch_size: int, reads: int, w
     graphs = [source[i].clone() for i in range(len(source))]
     source._data_list = None
     rungs = [
-        _rung("list of Data", graphs, nbytes(graphs), 0, None, batch_size, ids, workers),
-        _rung("collated", source, nbytes((source._data, source.slices)), 0, None, batch_size, ids, workers),
+        _rung("list of Data", graphs, _all_bytes(graphs), 0, None, batch_size, ids, workers),
+        _rung("collated", source, _all_bytes((source._data, source.slices)), 0, None, batch_size, ids, workers),
     ]
     del graphs
     for backend in backends():
@@ -338,10 +346,17 @@ def ladder(source: InMemoryDataset, folder: Path, batch_size: int, reads: int, w
         dataset.close()
     remark = (
         f"{len(source):,} graphs; times are for one graph, over {reads:,} random ones, and over the better of two "
-        f"epochs in batches of {batch_size}. Files are in the system's cache. 'In memory' counts what Python holds: "
-        "pages of mapped files belong to the system, which takes them back when it needs them."
+        f"epochs in batches of {batch_size}. Files are in the system's cache. 'In memory' counts tensors and "
+        "the objects around them; from the disk nothing is kept but pages of the system's, which it takes back when it "
+        "needs them."
     )
     return Ladder(tuple(rungs), remark)
+
+
+def _all_bytes(obj: Any) -> int:
+    """Bytes of tensors and of the objects around them."""
+    found = footprint(obj)
+    return found.held + found.objects + found.headers
 
 
 def _rung(

@@ -302,13 +302,22 @@ class Dense:
         slices: its slices.
         numbers: whether single graphs hold Python numbers, which become tensors of the default dtype if they are
             floats.
+        fixed: whether the tensor's memory stays where it is.
 
     Raises:
         BlockRefused: if its rule can't be followed here.
     """
 
     def __init__(
-        self, data: Any, store: Any, name: str, value: Tensor, slices: Slices, *, numbers: bool = False
+        self,
+        data: Any,
+        store: Any,
+        name: str,
+        value: Tensor,
+        slices: Slices,
+        *,
+        numbers: bool = False,
+        fixed: bool = False,
     ) -> None:
         rule = data._rule(name, value, store)
         self.key, self.is_edge, self.where = store._key, _is_edge(store), place(store._key, name)
@@ -323,16 +332,14 @@ class Dense:
         self.as_default = numbers and value.is_floating_point()
         # Whether its memory has the parts' dimension first: on disk, where tensors grow along it.
         self.turned = dim > 0 and not value.is_contiguous() and value.movedim(dim, 0).is_contiguous()
+        self._fixed_words = self._find_words() if fixed else None
 
     def gather(self, pick: _Pick) -> tuple[Tensor, Tensor, Tensor | None]:
         starts, ends = pick.bounds(self.slices)
         slices = torch.from_numpy(ends)
         if not isinstance(self.slices, Sized) and _size(self.value, self.dim) < self.slices[-1]:
             raise BlockRefused(f"{self.where} does not fit its slices any more")
-        if self.turned:
-            words = _as_words(self.value.movedim(self.dim, 0), 1, self.rows * self.step)
-        else:
-            words = _as_words(self.value, self.rows, self.step)
+        words = self._find_words() if self._fixed_words is None else self._fixed_words
         out = self._gather(words, starts, ends)
         incs = pick.offsets(self.key, self.is_edge) if self.shifted else None
         if incs is not None and self.fast_shift and words is not None:
@@ -341,22 +348,25 @@ class Dense:
             out = shift(out, slices, incs, self.dim, self.where)
         return out, slices, incs
 
+    def _find_words(self) -> Any:
+        """`[rows, size, words]`, or if they are turned `[size, rows, words]`: the memory as it lies now."""
+        if self.turned:
+            return _as_words(self.value.movedim(self.dim, 0), self.value.size(self.dim), self.step, self.rows)
+        return _as_words(self.value, self.rows, self.step)
+
     def _gather(self, words: Any, starts: Ids, ends: Ids) -> Tensor:
-        from gnnlab.kernels.gather import gather_parts
+        from gnnlab.kernels.gather import gather_parts, gather_turned
 
         if words is None:
             sizes = torch.from_numpy(np.diff(ends))
             first = torch.from_numpy(starts - ends[:-1]).repeat_interleave(sizes)
             ids = first + torch.arange(int(ends[-1]))
             return self.value.index_select(self.dim, ids.to(self.value.device))
-        rest = [*self.before, *self.after]
-        shape = [int(ends[-1]), *rest] if self.turned else [*self.before, int(ends[-1]), *self.after]
-        out = torch.empty(shape, dtype=self.value.dtype)
+        out = torch.empty([*self.before, int(ends[-1]), *self.after], dtype=self.value.dtype)
         if out.numel():
             flat = out.view(-1).view(torch.uint8).numpy().view(words.dtype)
-            gather_parts(words, starts, ends, flat.reshape(words.shape[0], -1, words.shape[2]))
-        if self.turned:
-            out = out.movedim(0, self.dim).contiguous()
+            gather = gather_turned if self.turned else gather_parts
+            gather(words, starts, ends, flat.reshape(self.rows, -1, words.shape[2]))
         return out.to(torch.get_default_dtype()) if self.as_default else out
 
     def _shift_in_place(self, out: Tensor, ends: Ids, incs: Tensor) -> None:
@@ -370,8 +380,8 @@ def _size(value: Tensor, dim: int) -> int:
     return value.size(dim) if value.dim() > 0 else 0
 
 
-def _as_words(value: Tensor, rows: int, step: int) -> Any:
-    """`[rows, size, words]`: the tensor's memory, as it lies now, in the widest integers that divide a step; `None`
+def _as_words(value: Tensor, rows: int, step: int, second: int = -1) -> Any:
+    """`[rows, second, words]`: the tensor's memory, as it lies now, in the widest integers that divide a step; `None`
     where it isn't plain memory.
     """
     if value.device.type != "cpu" or value.requires_grad or not value.is_contiguous() or value.numel() == 0:
@@ -381,7 +391,7 @@ def _as_words(value: Tensor, rows: int, step: int) -> Any:
     width = step * value.element_size()
     size = next(size for size in (8, 4, 2, 1) if width % size == 0 and value.data_ptr() % size == 0)
     flat = value.view(-1).view(torch.uint8).numpy().view(f"i{size}")
-    return flat.reshape(rows, -1, width // size)
+    return flat.reshape(rows, second, width // size)
 
 
 class Count:

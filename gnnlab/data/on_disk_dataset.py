@@ -221,6 +221,7 @@ class OnDiskDataset(Dataset):
         if self._indices is not None:
             raise ValueError("graphs can only be added to the whole dataset, not to a selection of it")
         if self.db.schema is None:
+            self.db.begin()
             self._waiting.append(data)
             self._waiting_bytes += rough_bytes(data)
             if self._waiting_bytes >= CHUNK_BYTES or len(self._waiting) >= _SAMPLE:
@@ -407,6 +408,7 @@ class OnDiskCopy(OnDiskDataset):
     def __init__(self, source: InMemoryDataset, root: str | os.PathLike[str], **kwargs: Any) -> None:
         self._source: InMemoryDataset | None = source
         self._name = f"OnDisk{type(source).__name__}"
+        self._fingerprint: dict[str, Any] | None = None
         super().__init__(root, **kwargs)
         self._source = None
 
@@ -433,6 +435,11 @@ class OnDiskCopy(OnDiskDataset):
             self.extend(source.get(i) for i in bar)
 
     def fingerprint(self) -> dict[str, Any]:
+        if self._fingerprint is None:
+            self._fingerprint = self._find_fingerprint()
+        return self._fingerprint
+
+    def _find_fingerprint(self) -> dict[str, Any]:
         source = self._source
         assert source is not None
         chosen = None if source._indices is None else list(source._indices)

@@ -55,6 +55,26 @@ def gather_parts(block: NDArray, starts: Ids, ends: Ids, out: NDArray) -> None: 
                 target[k] = source[k]
 
 
+def gather_turned(block: NDArray, starts: Ids, ends: Ids, out: NDArray) -> None:  # type: ignore[type-arg]
+    """Copy parts of `block` into `out`, one after another, and turn their first two dimensions round.
+
+    Serial over rows, then parts, then their entries; allocates nothing; its order is fixed.
+
+    Args:
+        block: `[block_size, rows, words]`, any dtype. Parts are ranges of the first dimension.
+        starts: `[n]` int64. Where each part begins in the block.
+        ends: `[n + 1]` int64. Where each part begins and ends in `out`.
+        out: `[rows, ends[-1], words]`, written.
+    """
+    for row in range(out.shape[0]):
+        for i in range(starts.shape[0]):
+            source = block[starts[i] : starts[i] + ends[i + 1] - ends[i], row]
+            target = out[row, ends[i] : ends[i + 1]]
+            for word in range(out.shape[2]):
+                for k in range(target.shape[0]):
+                    target[k, word] = source[k, word]
+
+
 def join_parts(memory: NDArray, starts: Ids, ends: Ids, out: NDArray) -> None:  # type: ignore[type-arg]
     """Join parts that lie anywhere in `memory`, each with its rows one after another, along the second dimension.
 
@@ -94,5 +114,5 @@ def shift_parts(values: Ids, ends: Ids, steps: Ids) -> None:
                 line[k] += step
 
 
-part_bounds, gather_parts = compile(part_bounds), compile(gather_parts)
+part_bounds, gather_parts, gather_turned = compile(part_bounds), compile(gather_parts), compile(gather_turned)
 join_parts, shift_parts = compile(join_parts), compile(shift_parts)

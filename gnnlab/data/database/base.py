@@ -5,6 +5,7 @@ import copy
 import ctypes
 import json
 import os
+import struct
 import sys
 import weakref
 import zlib
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from gnnlab.data.database.schema import NONE, Schema, infer
+from gnnlab.data.database.schema import Schema, infer
 from gnnlab.data.positions import is_scalar, positions
 from gnnlab.files import FileFormatError
 
@@ -159,7 +160,13 @@ class Database(ABC):
             self._release()
             raise ValueError(message)
 
-    def _become_writer(self) -> None:
+    def begin(self) -> None:
+        """Become the writer, until `close`; `insert` does so by itself.
+
+        Raises:
+            BlockingIOError: if another object or process is it.
+            OSError: if the file can't be written.
+        """
         self._of_this_process()
         if self._is_writer:
             return
@@ -221,7 +228,7 @@ class Database(ABC):
             BlockingIOError: if another object or process is writing the database.
             OSError: if it can't be written.
         """
-        self._become_writer()
+        self.begin()
         self._insert(index, data)
 
     def _insert(self, index: int, row: Any) -> None:
@@ -242,7 +249,7 @@ class Database(ABC):
                 )
             return
         self._pending.append(cells)
-        self._pending_bytes += sum(len(cell) for cell in cells if cell is not None and cell is not NONE)
+        self._pending_bytes += sum(map(len, filter(None, cells)))
         if self._pending_bytes >= PORTION_BYTES or len(self._pending) >= PORTION_ROWS:
             self.flush()
 
@@ -261,7 +268,7 @@ class Database(ABC):
             ValueError: if there are not as many rows as positions.
             Others: as `insert`.
         """
-        self._become_writer()
+        self.begin()
         total = len(data_list) if isinstance(data_list, Sequence) else None
         if isinstance(indices, slice):
             start, step = indices.start or 0, indices.step or 1
@@ -285,7 +292,7 @@ class Database(ABC):
         Raises:
             ValueError: if it has another one.
         """
-        self._become_writer()
+        self.begin()
         if self._schema is None:
             self._schema = Schema.of(schema, self.trust)
         elif self._schema != schema:
@@ -421,15 +428,20 @@ class Database(ABC):
         return out
 
 
+def lengths(cells: Cells) -> list[int]:
+    """The length of every cell; -1 for a missing one, -2 for `NONE`."""
+    return [len(cell) if type(cell) is bytes else -1 if cell is None else -2 for cell in cells]
+
+
 def checksum(index: int, cells: Cells) -> int:
-    """A checksum (CRC-32) of a row: of its position, and of every cell with its length."""
-    crc = zlib.crc32(index.to_bytes(8, "little"))
-    for cell in cells:
-        if cell is None or cell is NONE:
-            crc = zlib.crc32(b"\0" if cell is None else b"\1", crc ^ 0xFFFFFFFF)
-        else:
-            crc = zlib.crc32(cell, crc ^ len(cell) & 0xFFFFFFFF)
-    return crc
+    """A checksum (CRC-32) of a row: of its position, the lengths of its cells, and their bytes."""
+    sizes = lengths(cells)
+    head = zlib.crc32(struct.pack(f"<{len(sizes) + 1}q", index, *sizes))
+    return zlib.crc32(b"".join(cells if min(sizes, default=0) >= 0 else filter(_is_bytes, cells)), head)
+
+
+def _is_bytes(cell: Any) -> bool:
+    return type(cell) is bytes
 
 
 def to_text(value: Any) -> str:

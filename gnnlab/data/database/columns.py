@@ -183,17 +183,19 @@ class Plan:
             value = packed.data.view(dtype)
             if name == "num_nodes":
                 return Count(Sized(value.numpy(), 0))
-            return Dense(self.example, store, name, value, _even(length, 1, mask), numbers=True)
+            return Dense(self.example, store, name, value, _even(length, 1, mask), numbers=True, fixed=True)
         assert isinstance(kind, DenseKind)
         value = packed.data.view(kind.dtype)
         if kind.dim is not None:
             assert packed.offsets is not None
-            return Dense(self.example, store, name, value.view(kind.stored).movedim(0, kind.dim), packed.offsets)
+            return Dense(
+                self.example, store, name, value.view(kind.stored).movedim(0, kind.dim), packed.offsets, fixed=True
+            )
         if kind.size and self.example.__cat_dim__(name, store[name], store) is not None:
             steps, rest = kind.size[0], kind.size[1:]
             value = value.view(length * steps, *rest)
-            return Dense(self.example, store, name, value, _even(length, steps, mask))
-        return Dense(self.example, store, name, value.view(length, *kind.size), _even(length, 1, mask))
+            return Dense(self.example, store, name, value, _even(length, steps, mask), fixed=True)
+        return Dense(self.example, store, name, value.view(length, *kind.size), _even(length, 1, mask), fixed=True)
 
 
 def _mask(column: Column, packed: Packed) -> NDArray[np.bool_] | None:

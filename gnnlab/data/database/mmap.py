@@ -108,7 +108,7 @@ class MmapDatabase(Database):
 
     def note(self, about: Any) -> None:
         to_text(about)
-        self._become_writer()
+        self.begin()
         self._commit(self._handle.files, self._committed, about)
 
     def _commit(self, files: dict[str, _File], count: int, about: Any) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from gnnlab.data.database.base import Cells, Database, checksum, to_text
+from gnnlab.data.database.base import Cells, Database, checksum, lengths, to_text
 from gnnlab.data.database.schema import NONE, Schema
 from gnnlab.files import FileFormatError
 
@@ -17,7 +17,7 @@ VERSION = 1
 
 #: Shorter than any row's key, so that no row has it.
 _ABOUT, _SCHEMA, _COUNT, _VERSION = b"about", b"schema", b"count", b"version"
-_MISSING_LENGTH, _NONE_LENGTH = -1, -2
+_NONE_LENGTH = -2
 
 
 class RocksDatabase(Database):
@@ -111,7 +111,7 @@ class RocksDatabase(Database):
         return self._about(self._handle, _ABOUT)
 
     def note(self, about: Any) -> None:
-        self._become_writer()
+        self.begin()
         with self._errors():
             batch = _rocksdict().WriteBatch(raw_mode=True)
             batch[_VERSION], batch[_ABOUT] = _marked(_VERSION, VERSION), _marked(_ABOUT, about)
@@ -128,10 +128,10 @@ class RocksDatabase(Database):
             raise FileFormatError(f"{self.path}: row {index} is missing")
         head = struct.Struct(f"<I{width}i")
         if len(value) >= head.size:
-            crc, *lengths = head.unpack_from(value)
+            crc, *sizes = head.unpack_from(value)
             cells: Cells = []
             start = head.size
-            for length in lengths:
+            for length in sizes:
                 if length < 0:
                     cells.append(NONE if length == _NONE_LENGTH else None)
                 else:
@@ -198,6 +198,5 @@ def _marked(key: bytes, value: Any) -> bytes:
 
 
 def _pack(index: int, cells: Cells) -> bytes:
-    lengths = [_MISSING_LENGTH if c is None else _NONE_LENGTH if c is NONE else len(c) for c in cells]
-    head = struct.pack(f"<I{len(cells)}i", checksum(index, cells), *lengths)
+    head = struct.pack(f"<I{len(cells)}i", checksum(index, cells), *lengths(cells))
     return b"".join([head, *(cell for cell in cells if cell is not None and cell is not NONE)])

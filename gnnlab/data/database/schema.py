@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -179,12 +180,13 @@ class Dense(Kind):
         self.shaped = self.dim is None and not info.is_fixed
         #: The shape of a cell's elements.
         self.stored = info.size if not self.dim else (-1, *info.size[: self.dim], *info.size[self.dim + 1 :])
+        #: In which order a cell's dimensions are those of the tensor.
+        self._axes = [*range(1, len(info.size))]
+        self._axes.insert(self.dim or 0, 0)
         try:
-            torch.empty(0, dtype=info.dtype).numpy()
+            self._numpy: Any = torch.empty(0, dtype=info.dtype).numpy().dtype
         except TypeError:
-            self._plain = False
-        else:
-            self._plain = True
+            self._numpy = None
 
     def encode(self, value: Any) -> bytes:
         self._check(value)
@@ -193,7 +195,7 @@ class Dense(Kind):
         shape = struct.pack(f"<{value.dim()}q", *value.shape) if self.shaped else b""
         if self.dim:
             value = value.movedim(self.dim, 0)
-        if self._plain and value.is_cpu and not (value.is_conj() or value.is_neg()):
+        if self._numpy is not None and value.is_cpu and not (value.is_conj() or value.is_neg()):
             return shape + value.numpy().tobytes() if shape else value.numpy().tobytes()
         return shape + b"".join(block.tobytes() for block in blocks(value))
 
@@ -217,14 +219,17 @@ class Dense(Kind):
                 raise ValueError(f"its shape is {stored}")
         if not cell:
             value = torch.empty([max(size, 0) for size in stored], dtype=self.dtype)
-        elif self._plain:
-            value = torch.frombuffer(bytearray(cell), dtype=self.dtype)
+        elif self._numpy is None:
+            value = torch.frombuffer(bytearray(cell), dtype=torch.uint8).view(self.dtype).view(stored)
+        elif not self.dim:  # by NumPy, whose views take a third of the time of torch's
+            array = np.frombuffer(bytearray(cell), self._numpy)
+            return self._finished(torch.from_numpy(array if len(stored) == 1 else array.reshape(stored)))
         else:
-            value = torch.frombuffer(bytearray(cell), dtype=torch.uint8).view(self.dtype)
-        if len(stored) != 1:
-            value = value.view(stored)
-        if self.dim:
-            value = value.movedim(0, self.dim).contiguous()
+            array = np.frombuffer(cell, self._numpy).reshape(stored)
+            return self._finished(torch.from_numpy(array.transpose(self._axes).copy()))
+        return self._finished(value.movedim(0, self.dim).contiguous() if self.dim else value)
+
+    def _finished(self, value: Tensor) -> Tensor:
         return value.requires_grad_() if self.spec.requires_grad else value
 
     def join(self, cells: Sequence[bytes]) -> Tensor:
@@ -284,8 +289,18 @@ class Column:
         return f"{self.kind}{' or nothing' if self.nullable else ''}"
 
 
+class _None:
+    """The class of `NONE`."""
+
+    def __len__(self) -> int:
+        return 0
+
+    def __repr__(self) -> str:
+        return "NONE"
+
+
 #: Stands in a row of cells for a value that is `None`; `None` stands for one that is missing.
-NONE = type("_None", (), {"__repr__": lambda self: "NONE", "__reduce__": lambda self: "NONE"})()
+NONE = _None()
 
 #: What a row is made of: a dict of columns, a tuple of them, or the value of the only one.
 _FORMS = ("dict", "tuple", "value")
@@ -340,6 +355,7 @@ class Schema:
         cells: list[Any] = []
         for column in self.columns:
             key = column.key
+            cell: Any
             if key not in values:
                 cell, problem = None, None if column.nullable else "nothing"
             elif values[key] is None and column.kind.spec not in (Any, object):

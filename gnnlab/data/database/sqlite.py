@@ -20,8 +20,8 @@ VERSION = 1
 #: Milliseconds for which a locked file is tried again.
 _BUSY = 30_000
 
-#: Bytes of a page, and of the log before it is folded in.
-_PAGE, _CHECKPOINT = 8192, 64 << 20
+#: Bytes of a page.
+_PAGE = 8192
 
 _SQL_TYPES = {int: "INTEGER", bool: "INTEGER", float: "REAL", str: "TEXT"}
 _FLOAT, _INT = struct.Struct("<d"), struct.Struct("<q")
@@ -31,9 +31,10 @@ class SQLiteDatabase(Database):
     """Rows in a file of SQLite (`torch_geometric.data.SQLiteDatabase`).
 
     The table `name` has the columns `id`, `crc` (of the whole row, compared whenever it is read) and `c0`, `c1`, …,
-    typed from the schema; `name.about` holds what they are called and of which kind they are. While it is written the
-    file has a write-ahead log beside it, and others may read it; `close` folds the log in, so that one file is left,
-    which can be read from a folder that can't be written to.
+    typed from the schema; `name.about` holds what they are called and of which kind they are. Whatever happens, there
+    is one file, which can be read while it is written, and from a folder that can't be written to. Only while a portion
+    is being committed there is a journal beside it; if the process is killed just then, the next one to open the file
+    for reading or writing takes the portion back.
 
     Args:
         path: the file.
@@ -82,9 +83,10 @@ class SQLiteDatabase(Database):
                 connection.execute("PRAGMA cell_size_check = ON")
                 if writing:
                     connection.execute(f"PRAGMA page_size = {_PAGE}")
-                    connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT // _PAGE}")
-                    connection.execute("PRAGMA journal_mode = WAL")
+                    connection.execute("PRAGMA journal_mode = TRUNCATE")
                     connection.execute("PRAGMA synchronous = NORMAL")
+                else:
+                    connection.execute("PRAGMA query_only = ON")
                 self._read_about(connection, writing)
             except BaseException:
                 connection.close()
@@ -92,12 +94,18 @@ class SQLiteDatabase(Database):
             return connection
 
     def _connect(self, writing: bool) -> sqlite3.Connection:
-        uri = f"{self.path.absolute().as_uri()}?mode={'rwc' if writing else 'ro'}"
-        log = self.path.with_name(f"{self.path.name}-wal")
-        if not writing and not os.access(self.path.parent, os.W_OK) and not (log.exists() and log.stat().st_size):
-            uri += "&immutable=1"  # nobody can write; a log that was left empty needs no file beside it
+        # Who may write may also take back what a killed writer has begun, though only reading.
+        mode = (
+            "rwc"
+            if writing
+            else "rw"
+            if os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
+            else "ro"
+        )
         # Handles are one to a process, not to a thread; SQLite itself is built to be used by several.
-        return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+        return sqlite3.connect(
+            f"{self.path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False
+        )
 
     def _read_about(self, connection: sqlite3.Connection, writing: bool) -> None:
         kinds = dict(connection.execute("SELECT name, type FROM sqlite_master WHERE type != 'index'"))
@@ -145,19 +153,10 @@ class SQLiteDatabase(Database):
 
     def _close(self) -> None:
         with self._errors():
-            if self._is_writer:
-                self._fold_log_in()
             self._handle.close()
-
-    def _fold_log_in(self) -> None:
-        """Leave one file. While others read, SQLite keeps the log's name; then it is left empty."""
-        self._handle.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        self._handle.execute("PRAGMA busy_timeout = 100")
-        try:
-            self._handle.execute("PRAGMA journal_mode = DELETE")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
-                raise
+            journal = self.path.with_name(f"{self.path.name}-journal")
+            if self._is_writer and journal.exists() and journal.stat().st_size == 0:
+                journal.unlink()
 
     # Writing ---------------------------------------------------------------------------------------------------------
 
@@ -201,7 +200,7 @@ class SQLiteDatabase(Database):
             return self._about(self._handle, "about") if known else None
 
     def note(self, about: Any) -> None:
-        self._become_writer()
+        self.begin()
         with self._transaction():
             self._create_about()
             self._set_about("about", about)
@@ -229,7 +228,7 @@ class SQLiteDatabase(Database):
 
     def _fetch_one(self, index: int) -> Cells:
         try:
-            row = self._handle.execute(f"{self._query} = ?", (index,)).fetchone()
+            row = self._handle.execute(self._query_one, (index,)).fetchone()
         except sqlite3.Error:
             with self._errors():
                 raise
@@ -252,6 +251,7 @@ class SQLiteDatabase(Database):
         self._are_blobs = not any(column.nullable or _sql_type(column) != "BLOB" for column in schema.columns)
         columns = "".join(f", c{at}" for at in range(len(self._kinds)))
         self._query = f"SELECT id, crc{columns} FROM {self._rows_table} WHERE id"
+        self._query_one = f"{self._query} = ?"  # made once: its hash is what SQLite's statements are found by
 
     def _check(self) -> None:
         with self._errors():
