@@ -6,6 +6,7 @@ import pickle
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -379,6 +380,37 @@ def test_a_sqlite_writer_closes_while_others_read(tmp_path: Path) -> None:
     reader.close()
     assert reader[:] == [0, 1, 2, 3]
     verify(tmp_path / "in" / "db")
+
+
+def test_quick_reads_of_sqlite_let_a_writer_through(tmp_path: Path) -> None:
+    writer = SQLiteDatabase(tmp_path / "db", schema=int)
+    writer.multi_insert(range(100), range(100))
+    reader = SQLiteDatabase(tmp_path / "db")
+    stop, reads = threading.Event(), []
+
+    def read_on() -> None:
+        while not stop.is_set():
+            reads.append(reader.get(len(reads) % 100) == len(reads) % 100)
+
+    thread = threading.Thread(target=read_on)
+    thread.start()
+    try:
+        for i in range(100, 110):
+            writer.insert(i, i)
+            writer.flush()
+    finally:
+        stop.set()
+        thread.join()
+    assert all(reads)
+    assert reader._burst is not None
+    [reader.get(3) for _ in range(20)]
+    assert reader._burst._is_open
+    writer.insert(110, 110)
+    writer.close()  # waits until the burst has ended by itself
+    assert not reader._burst._is_open
+    assert [thread.name for thread in threading.enumerate() if "burst" in thread.name] == []
+    reader.close()
+    assert len(reader) == 111
 
 
 def test_rocksdb_is_not_written_after_a_fork(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from json import JSONDecodeError, loads
 from typing import Any
 
 from gnnlab.data.database.base import Cells, Database, checksum, to_text
+from gnnlab.data.database.burst import Burst
 from gnnlab.data.database.schema import NONE, Column, Schema, place
 from gnnlab.files import FileFormatError
 
@@ -60,6 +61,10 @@ class SQLiteDatabase(Database):
             f'"{part.replace(chr(34), chr(34) * 2)}"' for part in (name, f"{name}.about")
         )
         super().__init__(path, schema, trust=trust, verify=verify)
+
+    def _reset(self) -> None:
+        super()._reset()
+        self._burst: Burst | None = None
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -153,6 +158,7 @@ class SQLiteDatabase(Database):
 
     def _close(self) -> None:
         with self._errors():
+            self._end_burst()
             self._handle.close()
             journal = self.path.with_name(f"{self.path.name}-journal")
             if self._is_writer and journal.exists() and journal.stat().st_size == 0:
@@ -208,6 +214,7 @@ class SQLiteDatabase(Database):
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         with self._errors():
+            self._end_burst()
             self._handle.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -222,13 +229,21 @@ class SQLiteDatabase(Database):
     def _fetch(self, ids: Sequence[int]) -> list[Cells]:
         query = f"{self._query} IN (SELECT value FROM json_each(?))"
         with self._errors():
-            found = self._handle.execute(query, (to_text(list(ids)),)).fetchall()
+            found = (self._burst or self._start_reading()).fetchall(query, (to_text(list(ids)),))
         rows = {row[0]: row for row in found}
         return [self._cells_of(index, rows.get(index)) for index in ids]
 
+    def _end_burst(self) -> None:
+        if self._burst is not None:
+            self._burst.end()
+
+    def _start_reading(self) -> Burst:
+        self._burst = Burst(self._handle)
+        return self._burst
+
     def _fetch_one(self, index: int) -> Cells:
         try:
-            row = self._handle.execute(self._query_one, (index,)).fetchone()
+            row = (self._burst or self._start_reading()).fetchone(self._query_one, (index,))
         except sqlite3.Error:
             with self._errors():
                 raise
