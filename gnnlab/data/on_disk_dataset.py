@@ -34,6 +34,9 @@ _EMPTY_TYPE = None
 #: A schema is inferred from at most so many graphs.
 _SAMPLE = 4096
 
+#: Graphs of a block that are turned into rows at once.
+_CHUNK = 1024
+
 
 class OnDiskDataset(Dataset):
     """A dataset whose graphs stay on the disk (`torch_geometric.data.OnDiskDataset`).
@@ -110,7 +113,9 @@ class OnDiskDataset(Dataset):
         return self._db
 
     def _open(self, path: Path) -> Database:
-        return self._database_class(path, schema=self._schema, trust=self._trust, verify=self._verify)
+        database = self._database_class(path, schema=self._schema, trust=self._trust, verify=self._verify)
+        database.durable = self._building is None  # else all of it is flushed before it takes its place
+        return database
 
     def close(self) -> None:
         """Commit what was added, and close the database. It opens again when it is used again."""
@@ -416,23 +421,30 @@ class OnDiskCopy(OnDiskDataset):
         source = self._source
         assert source is not None
         ids = source.indices()
-        bar = tqdm(ids, desc="Writing", disable=not self._is_loud())
+        bar = tqdm(total=len(ids), desc="Writing", disable=not self._is_loud())
         own_get = type(source).get is not InMemoryDataset.get
         fast = None
         if self._schema is None and source.slices is not None and not own_get:
             fast = cells_of_block(source._data, source.slices)
         if fast is not None:
-            schema, cells_at = fast
+            schema, rows_at = fast
             self.db.declare(schema)
             self._adopt_class(type(source._data))
-            for index, at in enumerate(bar):
-                self.db.insert_cells(index, cells_at(at))
+            for start in range(0, len(ids), _CHUNK):
+                chunk = ids[start : start + _CHUNK]
+                for index, cells in enumerate(rows_at(chunk), start):
+                    self.db.insert_cells(index, cells)
+                bar.update(len(chunk))
             self._next = len(ids)
+            bar.close()
             return
         with source._without_trace():
             if self._schema is None and len(ids) > 0:
                 self._infer(source.get(i) for i in ids)
-            self.extend(source.get(i) for i in bar)
+            for i in ids:
+                self.append(source.get(i))
+                bar.update()
+        bar.close()
 
     def fingerprint(self) -> dict[str, Any]:
         if self._fingerprint is None:

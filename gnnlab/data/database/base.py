@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from gnnlab.data.database.schema import Schema, infer
+from gnnlab.data.database.schema import NONE, Schema, infer
 from gnnlab.data.positions import is_scalar, positions
 from gnnlab.files import FileFormatError
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 #: Rows are committed in portions of about this many bytes, and of at most so many rows.
 PORTION_BYTES, PORTION_ROWS = 8 << 20, 4096
 
-#: A row of cells: bytes, `NONE` for a value that is `None`, or `None` for a missing one.
+#: A row of cells: bytes (or a view of some), `NONE` for a value that is `None`, or `None` for a missing one.
 Cells = list[Any]
 
 #: Databases of this process that may hold rows that are not committed yet.
@@ -61,6 +61,9 @@ class Database(ABC):
 
     #: What `OnDiskDataset` calls the backend.
     backend: ClassVar[str]
+    #: Whether a commit waits until the disk has it. Without, what is committed outlives a killed process, but not a
+    #: machine that goes down.
+    durable = True
 
     def __init__(
         self, path: str | os.PathLike[str], schema: Any = None, *, trust: bool = False, verify: bool = False
@@ -430,7 +433,7 @@ class Database(ABC):
 
 def lengths(cells: Cells) -> list[int]:
     """The length of every cell; -1 for a missing one, -2 for `NONE`."""
-    return [len(cell) if type(cell) is bytes else -1 if cell is None else -2 for cell in cells]
+    return [-1 if cell is None else -2 if cell is NONE else len(cell) for cell in cells]
 
 
 def checksum(index: int, cells: Cells) -> int:
@@ -441,7 +444,7 @@ def checksum(index: int, cells: Cells) -> int:
 
 
 def _is_bytes(cell: Any) -> bool:
-    return type(cell) is bytes
+    return cell is not None and cell is not NONE
 
 
 def to_text(value: Any) -> str:

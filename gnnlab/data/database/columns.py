@@ -1,7 +1,8 @@
 """The values of many rows, column by column: what `MmapDatabase` keeps in files, and what batches are gathered from."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -98,13 +99,15 @@ def columns_of(schema: Schema, rows: Sequence[Cells]) -> list[Packed]:
 # A dataset's block ----------------------------------------------------------------------------------------------------
 
 
-def cells_of_block(joined: Any, slices: Mapping[Any, Any]) -> tuple[Schema, Callable[[int], Cells]] | None:
-    """The schema of the graphs in a dataset's block, and a function from a graph's position to its cells.
+def cells_of_block(
+    joined: Any, slices: Mapping[Any, Any]
+) -> tuple[Schema, Callable[[Sequence[int]], Iterator[Cells]]] | None:
+    """The schema of the graphs in a dataset's block, and a function from graphs' positions to their cells.
 
     `None` where an attribute is no plain tensor that every graph has: then graphs must be encoded one by one.
     """
     columns: list[Column] = []
-    readers: list[Callable[[int], bytes]] = []
+    readers: list[Callable[[Sequence[int]], list[Any]]] = []
     for store in joined.stores:
         part = slices if store._key is None else slices.get(store._key, {})
         if PRESENT in part or not store._mapping:
@@ -120,17 +123,24 @@ def cells_of_block(joined: Any, slices: Mapping[Any, Any]) -> tuple[Schema, Call
             if kind.dim is None or value.is_conj() or value.is_neg():
                 return None
             columns.append(Column(name if store._key is None else (store._key, name), kind, False))
-            readers.append(_part_reader(value.movedim(dim, 0), ends))
-    return Schema(columns), lambda at: [read(at) for read in readers]
+            readers.append(_part_reader(value.movedim(dim, 0), ends.numpy(), kind.row_bytes))
+    return Schema(columns), lambda ids: map(list, zip(*(read(ids) for read in readers), strict=True))
 
 
-def _part_reader(value: Tensor, ends: Tensor) -> Callable[[int], bytes]:
-    """From a graph's position to the bytes of its part along the first dimension."""
-    width = value.element_size()
+def _part_reader(value: Tensor, ends: NDArray[np.int64], step: int) -> Callable[[Sequence[int]], list[Any]]:
+    """From graphs' positions to the bytes of each one's part along the first dimension, of `step` bytes an entry."""
     if value.dtype not in (torch.complex64, torch.complex128):
-        value = value.view({1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[width])
-    array, bounds = value.numpy(), memoryview(ends.numpy())  # type: ignore[arg-type]
-    return lambda at: array[bounds[at] : bounds[at + 1]].tobytes()
+        value = value.view({1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[value.element_size()])
+    array = value.numpy()
+
+    def read(ids: Sequence[int]) -> list[Any]:
+        if len(ids) > 0 and ids[-1] - ids[0] == len(ids) - 1 and all(b - a == 1 for a, b in pairwise(ids)):
+            bounds = ends[ids[0] : ids[-1] + 2]
+            run = memoryview(array[bounds[0] : bounds[-1]].tobytes())
+            return [run[start:end] for start, end in pairwise(((bounds - bounds[0]) * step).tolist())]
+        return [array[ends[i] : ends[i + 1]].tobytes() for i in ids]
+
+    return read
 
 
 # Batches -------------------------------------------------------------------------------------------------------------

@@ -84,11 +84,11 @@ class MmapDatabase(Database):
                 raise FileExistsError(
                     f"{self.path} is a folder that holds other things than rows: {sorted(foreign)[:3]}"
                 )
-            return _Columns(self.path, None, {}, None)
+            return _Columns(self.path, None, {}, None, self.durable)
         body = _read_manifest(manifest)
         self._schema = None if body["schema"] is None else Schema.from_json(body["schema"], self.trust)
         self._committed = body["count"]
-        columns = _Columns(self.path, self._schema, _parse_files(manifest, body), body["about"])
+        columns = _Columns(self.path, self._schema, _parse_files(manifest, body), body["about"], self.durable)
         columns.check_sizes(self._committed)
         if writing:
             columns.cut_tails()
@@ -121,7 +121,7 @@ class MmapDatabase(Database):
             "about": about,
             "files": {name: [file.nbytes, file.sums] for name, file in files.items()},
         }
-        _replace_text(self.path / MANIFEST, json.dumps(body | {"checksum": _sum(body)}))
+        _replace_text(self.path / MANIFEST, json.dumps(body | {"checksum": _sum(body)}), self.durable)
         columns.files, columns.about = files, about
         columns.drop_maps()
 
@@ -158,8 +158,8 @@ class MmapDatabase(Database):
 class _Columns:
     """The files of a database, opened in this process."""
 
-    def __init__(self, path: Path, schema: Schema | None, files: dict[str, _File], about: Any) -> None:
-        self.path, self.schema, self.files, self.about = path, schema, files, about
+    def __init__(self, path: Path, schema: Schema | None, files: dict[str, _File], about: Any, durable: bool) -> None:
+        self.path, self.schema, self.files, self.about, self.durable = path, schema, files, about, durable
         self._mapped: list[_Mapped] | None = None
         self._packed: list[Packed] = []
 
@@ -186,7 +186,8 @@ class _Columns:
             target.seek(file.nbytes)
             target.write(data)
             target.flush()
-            os.fsync(target.fileno())
+            if self.durable:
+                os.fsync(target.fileno())
         file.add(data)
 
     def cut_tails(self) -> None:
@@ -348,14 +349,15 @@ def _sum(body: dict[str, Any]) -> str:
     return blake2b(json.dumps(body, separators=(",", ":")).encode("ascii"), digest_size=16).hexdigest()
 
 
-def _replace_text(path: Path, text: str) -> None:
+def _replace_text(path: Path, text: str, durable: bool) -> None:
     part = path.with_name(".manifest.part")
     with open(part, "w", encoding="ascii") as file:
         file.write(text)
         file.flush()
-        os.fsync(file.fileno())
+        if durable:
+            os.fsync(file.fileno())
     os.replace(part, path)
-    if os.name == "posix":
+    if durable and os.name == "posix":
         handle = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(handle)

@@ -101,7 +101,7 @@ class RocksDatabase(Database):
 
     def _write(self, batch: Any) -> None:
         options = _rocksdict().WriteOptions()
-        options.sync = True
+        options.sync = self.durable
         self._handle.write(batch, options)
 
     def about(self) -> Any:

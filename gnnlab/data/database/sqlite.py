@@ -22,7 +22,7 @@ VERSION = 1
 _BUSY = 30_000
 
 #: Bytes of a page.
-_PAGE = 8192
+_PAGE = 16384
 
 _SQL_TYPES = {int: "INTEGER", bool: "INTEGER", float: "REAL", str: "TEXT"}
 _FLOAT, _INT = struct.Struct("<d"), struct.Struct("<q")
@@ -89,7 +89,7 @@ class SQLiteDatabase(Database):
                 if writing:
                     connection.execute(f"PRAGMA page_size = {_PAGE}")
                     connection.execute("PRAGMA journal_mode = TRUNCATE")
-                    connection.execute("PRAGMA synchronous = NORMAL")
+                    connection.execute(f"PRAGMA synchronous = {'NORMAL' if self.durable else 'OFF'}")
                 else:
                     connection.execute("PRAGMA query_only = ON")
                 self._read_about(connection, writing)
