@@ -12,13 +12,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from gnnlab.bench import records
+from gnnlab.bench.records import Section
 from gnnlab.data import Data, InMemoryDataset, OnDiskDataset, verify
 from gnnlab.data.database import BACKENDS, base, open_database
 from gnnlab.data.testing import equal
@@ -285,7 +287,13 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--kills", type=int, default=200, help="of each writing on each backend (default: 200)")
     parser.add_argument("--damages", type=int, default=500, help="on each backend (default: 500)")
     parser.add_argument("--seed", type=int, default=0, help="of the moments and places (default: 0)")
+    parser.add_argument("--out", type=Path, help="folder for record.json and record.md")
     options = parser.parse_args(argv)
-    print(machine())
-    print(f"\n{campaign(options.backends, options.kills, options.damages, options.seed)}")
+    print(machine(), flush=True)
+    found = campaign(options.backends, options.kills, options.damages, options.seed)
+    print(f"\n{found}")
+    if options.out is not None:
+        header, *rows = found.table()
+        section = Section("Attacks", tuple(dict(zip(header, row, strict=True)) for row in rows), found.note())
+        replace(records.start("cpu", None, False), sections={"attacks": section}).save(options.out)
     return 0
