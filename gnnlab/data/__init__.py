@@ -6,6 +6,7 @@ from gnnlab.data.data import BaseData, Data
 from gnnlab.data.database import Database, MmapDatabase, RocksDatabase, SQLiteDatabase, convert_database, verify
 from gnnlab.data.dataset import Dataset
 from gnnlab.data.download import download_url
+from gnnlab.data.exchange import load_from_pyg, save_for_pyg
 from gnnlab.data.extract import extract_bz2, extract_gz, extract_tar, extract_zip
 from gnnlab.data.hetero_data import HeteroData
 from gnnlab.data.in_memory_dataset import InMemoryDataset
@@ -34,5 +35,7 @@ __all__ = [
     "extract_gz",
     "extract_tar",
     "extract_zip",
+    "load_from_pyg",
+    "save_for_pyg",
     "verify",
 ]

@@ -1,4 +1,4 @@
-"""The exercises of notebooks 02, 03, 05 and 06: their checks take the solutions and refuse wrong answers."""
+"""The exercises of notebooks 02 to 06: their checks take the solutions and refuse wrong answers."""
 
 import re
 from pathlib import Path
@@ -13,6 +13,7 @@ NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 NEEDED = {
     "02": ["setup", "parameters", "injected-parameters", "list-block", "report", "verdict"],
     "03": ["setup", "parameters", "injected-parameters", "small", "verdict"],
+    "04": ["setup", "parameters", "injected-parameters", "a-set-that-never-fitted", "verdict"],
     "05": ["setup", "parameters", "injected-parameters", "club", "verdict"],
     "06": ["setup", "parameters", "injected-parameters", "verdict"],
 }
@@ -25,6 +26,9 @@ WRONG = {
     ("03", 1): "answer_1 = range(100)",
     ("03", 2): "answer_2 = small[:10]",
     ("03", 3): "answer_3 = slow",
+    ("04", 1): "answer_1 = 1000 * 50 * 2 * 8",
+    ("04", 2): "answer_2 = lambda dataset, root: dataset[98:]",
+    ("04", 3): "answer_3 = Halved",
     ("05", 1): "answer_1 = 3_000_000 * 128",
     ("05", 2): "answer_2 = lambda adj_t, x: multiply(adj_t, x, reduce='mean')",
     ("05", 3): "answer_3 = Doubled",
