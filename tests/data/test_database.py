@@ -284,6 +284,23 @@ def test_offsets_that_lead_out_of_the_file_are_refused(tmp_path: Path) -> None:
         database.verify()
 
 
+def test_a_cell_that_claims_more_than_it_has_is_refused() -> None:
+    shaped = Schema.of({"x": TensorInfo(torch.float64, (-1, -1))})
+    huge = (2**40).to_bytes(8, "little")
+    for schema, cell in (
+        (shaped, huge * 2),
+        (shaped, huge * 2 + bytes(8)),
+        (Schema.of({"x": TensorInfo(torch.float64, (10**9,))}), b""),
+        (Schema.of({"x": TensorInfo(torch.float64, (-1, 3))}), bytes(16)),
+        (Schema.of({"x": Any}), huge + b"[]"),
+        (Schema.of({"x": Any}), (2).to_bytes(8, "little") + b"[["),
+        (Schema.of({"x": int}), b"123"),
+        (Schema.of({"x": str}), b"\xff"),
+    ):
+        with pytest.raises(FileFormatError, match="attribute 'x' is damaged"):
+            schema.decode([cell])
+
+
 def test_a_pickle_in_a_file_is_not_run(make: Make) -> None:
     database = make(schema={"z": object})
     database.insert(0, {"z": Bomb()})
@@ -313,6 +330,38 @@ def test_a_view_in_the_place_of_a_table_is_refused(tmp_path: Path) -> None:
         connection.execute("CREATE VIEW graphs AS SELECT * FROM other")
     with pytest.raises(FileFormatError, match="to be tables"):
         len(SQLiteDatabase(tmp_path / "db"))
+
+
+_FULL = """
+import resource, signal, sys
+from gnnlab.data.database import base, open_database
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+base.PORTION_ROWS = 50
+database = open_database(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, resource.RLIM_INFINITY))
+try:
+    for i in range(100, 5000):
+        database.insert(i, "x" * 200 + str(i))
+except OSError as error:
+    print(type(error).__name__, str(database.path) in str(error) + str(getattr(error, "__notes__", "")))
+"""
+
+
+def test_a_file_that_can_not_grow_is_said_and_keeps_what_it_has(make: Make) -> None:
+    database = make(schema=str)
+    rows = ["x" * 200 + str(i) for i in range(5000)]
+    database.multi_insert(range(100), rows[:100])
+    database.close()
+    done = subprocess.run(
+        [sys.executable, "-c", _FULL, str(database.path)], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["OSError", "True"], done.stderr
+    verify(database.path)
+    kept = len(make())
+    assert 100 <= kept < 5000
+    again = make()
+    again.multi_insert(range(kept, 5000), rows[kept:])
+    assert again[:] == rows
 
 
 def test_names_of_tables(tmp_path: Path) -> None:

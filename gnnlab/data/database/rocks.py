@@ -163,6 +163,8 @@ class RocksDatabase(Database):
             where = f"{self.path}: {text}"
             if "No space left" in text:
                 raise OSError(errno.ENOSPC, f"{where}; what was committed before is as it was") from error
+            if text.startswith("IO error: While ") and any(word in text for word in ("append", "sync", "writ")):
+                raise OSError(errno.EIO, f"{where}; what was committed before is as it was") from error
             if "ermission denied" in text or "Read-only file system" in text:
                 raise PermissionError(errno.EACCES, where) from error
             if "lock" in text.lower() and "LOCK" in text:

@@ -218,7 +218,10 @@ class Dense(Kind):
             if any(want not in (-1, size) or size < 0 for want, size in zip(self.size, stored, strict=True)):
                 raise ValueError(f"its shape is {stored}")
         if not cell:
-            value = torch.empty([max(size, 0) for size in stored], dtype=self.dtype)
+            shape = [max(size, 0) for size in stored]
+            if math.prod(shape) > 0:
+                raise ValueError(f"it is to have the shape {shape}, and has no elements")
+            value = torch.empty(shape, dtype=self.dtype)
         elif self._numpy is None:
             value = torch.frombuffer(bytearray(cell), dtype=torch.uint8).view(self.dtype).view(stored)
         elif not self.dim:  # by NumPy, whose views take a third of the time of torch's
