@@ -475,6 +475,29 @@ def test_rocksdb_is_not_written_after_a_fork(tmp_path: Path) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
+def test_a_rocksdb_whose_list_of_files_is_cut_short_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
+    pytest.importorskip("rocksdict", reason="rocksdict is not installed")
+    database = RocksDatabase(tmp_path / "db", schema=int)
+    database.multi_insert(range(10), range(10))
+    database.close()
+    (manifest,) = (tmp_path / "db").glob("MANIFEST-*")
+    whole = manifest.read_bytes()
+    outcomes = set()
+    for length in range(0, len(whole), 7):
+        manifest.write_bytes(whole[:length])
+        try:
+            outcomes.add(tuple(RocksDatabase(tmp_path / "db")[:]))
+        except FileFormatError:
+            outcomes.add(None)
+    assert None in outcomes
+    assert outcomes <= {None, tuple(range(10))}
+    manifest.write_bytes(whole)
+    assert RocksDatabase(tmp_path / "db")[:] == list(range(10))
+    (tmp_path / "db" / "gnnlab-seal.json").write_text('{"count": 3}')
+    with pytest.raises(FileFormatError, match=r"gnnlab-seal.json: damaged"):
+        len(RocksDatabase(tmp_path / "db"))
+
+
 def test_rocksdb_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rocksdict", None)
     with pytest.raises(ImportError, match=r"pip install 'gnnlab\[stores\]'"):

@@ -19,12 +19,17 @@ VERSION = 1
 _ABOUT, _SCHEMA, _COUNT, _VERSION = b"about", b"schema", b"count", b"version"
 _NONE_LENGTH = -2
 
+#: A file in the folder that RocksDB knows nothing of.
+_SEAL = "gnnlab-seal.json"
+
 
 class RocksDatabase(Database):
     """Rows in a folder of RocksDB, through `rocksdict` (`torch_geometric.data.RocksDatabase`).
 
     The key of a row is its position, `[8]` bytes, most significant first; its value a checksum (CRC-32, compared
     whenever it is read), the lengths of its cells and the cells. Readers see what was committed when they opened it.
+    When a writer closes, it notes the number of rows in a file of its own, for where RocksDB's list of its files is cut
+    short, RocksDB takes it for that of a smaller database.
 
     Args:
         path: the folder.
@@ -51,10 +56,33 @@ class RocksDatabase(Database):
             handle = rocksdict.Rdict(str(self.path), rocksdict.Options(raw_mode=True), access_type=access)
         try:
             self._read_about(handle)
+            self._compare_seal()
         except BaseException:
             handle.close()
             raise
         return handle
+
+    def _compare_seal(self) -> None:
+        try:
+            text = (self.path / _SEAL).read_bytes()
+        except FileNotFoundError:
+            return
+        try:
+            found = json.loads(text)
+            fits = found["crc"] == zlib.crc32(str(found["count"]).encode())
+        except (ValueError, KeyError, TypeError):
+            fits = False
+        if not fits:
+            raise FileFormatError(f"{self.path / _SEAL}: damaged: {text[:80]!r}")
+        if found["count"] > self._committed:
+            raise FileFormatError(f"{self.path}: damaged: expected {found['count']} rows, found {self._committed}")
+
+    def _seal(self) -> None:
+        """Note how many rows there are."""
+        count = self._committed
+        part = self.path / f"{_SEAL}.part"
+        part.write_text(json.dumps({"count": count, "crc": zlib.crc32(str(count).encode())}))
+        os.replace(part, self.path / _SEAL)
 
     def _read_about(self, handle: Any) -> None:
         version = self._about(handle, _VERSION)
@@ -85,6 +113,8 @@ class RocksDatabase(Database):
             if self._is_writer:
                 self._handle.flush()
             self._handle.close()
+            if self._is_writer:
+                self._seal()
 
     def _append(self, rows: list[Cells]) -> None:
         rocksdict = _rocksdict()
