@@ -62,11 +62,9 @@ class Block:
     def __init__(self, cls: Any, length: int, parts: Callable[[], dict[Any, "Part"]]) -> None:
         self.cls = cls
         self.length = length
-        self.refused: str | None = None
+        self.refused = why_not(cls)
         self.parts: dict[Any, Part] = {}
-        joins_as_ours = cls.__cat_dim__ in (Data.__cat_dim__, HeteroData.__cat_dim__)
-        if not joins_as_ours or not increments_by_rules(cls):
-            self.refused = f"{cls.__name__} defines __inc__, __cat_dim__ or num_nodes"
+        if self.refused is not None:
             return
         try:
             self.parts = parts()
@@ -106,6 +104,14 @@ class Block:
             else:
                 slice_dict[key], inc_dict[key] = slices, incs
         return finish_batch(new_graph(batch_class(self.cls), mappings), len(index), slice_dict, inc_dict)
+
+
+def why_not(cls: Any) -> str | None:
+    """Why batches of graphs of class `cls` can't be gathered, whatever they hold; `None` if they can."""
+    joins_as_ours = cls.__cat_dim__ in (Data.__cat_dim__, HeteroData.__cat_dim__)
+    if joins_as_ours and increments_by_rules(cls):
+        return None
+    return f"{cls.__name__} defines __inc__, __cat_dim__ or num_nodes"
 
 
 class _Pick:

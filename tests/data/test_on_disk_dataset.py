@@ -258,6 +258,40 @@ def test_serialize_and_deserialize_can_be_defined(backend: str, tmp_path: Path) 
     assert_equal(batch, Batch.from_data_list(expected))
 
 
+class Ticket(Data):
+    """Its numbers are shifted by ten a graph."""
+
+    def __inc__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> Any:
+        return 10 if key == "number" else super().__inc__(key, value, *args, **kwargs)
+
+
+def test_a_class_of_graphs_with_rules_of_its_own(backend: str, tmp_path: Path) -> None:
+    written(tmp_path, backend, [Ticket(number=torch.tensor([1]), num_nodes=1)] * 3)
+    dataset = OnDiskDataset(tmp_path, backend=backend)
+    assert type(dataset[0]) is Ticket
+    assert dataset.batch_path() == "graph by graph: Ticket defines __inc__, __cat_dim__ or num_nodes"
+    assert dataset.batch([0, 1, 2]).number.tolist() == [1, 11, 21]
+    with pytest.raises(ValueError, match="graph 3: expected a Ticket as before, found a Data"):
+        dataset.append(Data(number=torch.tensor([1]), num_nodes=1))
+
+
+@pytest.mark.parametrize(
+    ("graphs", "reason"),
+    [
+        ([Data(x=torch.ones(2, 0))], "has more than one size that varies, or none that tells the shape"),
+        ([Data(x=torch.ones(2, 1), z=[1])], "attribute 'z' is a value that can be written without pickling it"),
+        ([Data(x=torch.ones(2, 1, requires_grad=True))], "attribute 'x' requires grad"),
+    ],
+)
+def test_batches_that_can_not_be_gathered_say_why(
+    backend: str, tmp_path: Path, graphs: list[Data], reason: str
+) -> None:
+    dataset = written(tmp_path, backend, graphs * 3)
+    assert dataset.batch_path().startswith("graph by graph: ")
+    assert reason in dataset.batch_path()
+    assert_equal(dataset.batch([0, 2]), Batch.from_data_list([graphs[0], graphs[0]]))
+
+
 # Processes -----------------------------------------------------------------------------------------------------------
 
 

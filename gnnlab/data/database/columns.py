@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gnnlab.data.block import Block, BlockRefused, Count, Dense, Part, Sized, Slices, Values
+from gnnlab.data.block import Block, BlockRefused, Count, Dense, Part, Sized, Slices, Values, why_not
 from gnnlab.data.collate import PRESENT, new_graph
 from gnnlab.data.database.base import Cells
 from gnnlab.data.database.schema import NONE, Column, Key, Number, Schema, TensorInfo, Text, place
@@ -159,7 +159,9 @@ class Plan:
 
     def __init__(self, cls: Any, schema: Schema) -> None:
         self.cls, self.schema = cls, schema
-        self.refused: str | None = None
+        self.refused = why_not(cls)
+        if self.refused is not None:
+            return
         try:
             self.example = _example(cls, schema)
             stores = {store._key: store for store in self.example.stores}
