@@ -3,6 +3,7 @@
 import os
 import os.path as osp
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from gnnlab.data.positions import positions
 from gnnlab.data.saved import class_named
 from gnnlab.data.selection import Selection
 from gnnlab.data.stream import CHUNK_BYTES, rough_bytes
-from gnnlab.files import FileFormatError, describe, fingerprint, fs
+from gnnlab.files import FileFormatError, fingerprint, fs
 from gnnlab.files.atomic import flush_tree, remove, replace
 
 #: Beside a type instead of a name: the type is there and has no attribute.
@@ -138,10 +139,10 @@ class OnDiskDataset(Dataset):
         path = Path(self.processed_paths[0])
         part = path.with_name(f".building-{path.name}")
         self._building, self._db, self._next = part, None, 0
-        if self.force_reload or self._left_behind(part) != self.fingerprint():
+        if self.force_reload or self._left_behind(part) != self._mark():
             remove(part)
         try:
-            self.db.note({**(self.db.about() or {}), "fingerprint": self.fingerprint()})
+            self.db.note({**(self.db.about() or {}), "fingerprint": self._mark()})
             self.process()
             self._settle()
             if self._next < self.db.num_committed:
@@ -149,6 +150,8 @@ class OnDiskDataset(Dataset):
                     f"process added {self._next} graphs, and {self.db.num_committed} are left of a run of it that was "
                     "interrupted: they were not the same; pass force_reload=True to start again"
                 )
+            if self.fingerprint() != self._mark():
+                self.db.note({**(self.db.about() or {}), "fingerprint": self.fingerprint()})
         finally:
             if self._db is not None:
                 self._db.close()
@@ -157,6 +160,10 @@ class OnDiskDataset(Dataset):
         flush_tree(part)
         replace(path, part)
         remove(part)
+
+    def _mark(self) -> dict[str, Any]:
+        """What an interrupted build is known by, so that it may go on; its rows are compared in any case."""
+        return self.fingerprint()
 
     def _left_behind(self, part: Path) -> Any:
         """The fingerprint of what an interrupted build has left; `None` if that is nothing to go on from."""
@@ -413,11 +420,17 @@ class OnDiskCopy(OnDiskDataset):
     def __init__(self, source: InMemoryDataset, root: str | os.PathLike[str], **kwargs: Any) -> None:
         self._source: InMemoryDataset | None = source
         self._name = f"OnDisk{type(source).__name__}"
-        self._fingerprint: dict[str, Any] | None = None
+        self._fingerprint: dict[str, Any] | Future[dict[str, Any]] | None = None
         super().__init__(root, **kwargs)
-        self._source = None
+        self._source = self._fingerprint = None
 
     def process(self) -> None:
+        with ThreadPoolExecutor(1, thread_name_prefix="gnnlab-fingerprint") as beside:
+            if self._fingerprint is None:  # the hash is found while the rows are written
+                self._fingerprint = beside.submit(self._find_fingerprint, self._source)
+            self._copy()
+
+    def _copy(self) -> None:
         source = self._source
         assert source is not None
         ids = source.indices()
@@ -432,8 +445,7 @@ class OnDiskCopy(OnDiskDataset):
             self._adopt_class(type(source._data))
             for start in range(0, len(ids), _CHUNK):
                 chunk = ids[start : start + _CHUNK]
-                for index, cells in enumerate(rows_at(chunk), start):
-                    self.db.insert_cells(index, cells)
+                self.db.insert_portion(start, list(rows_at(chunk)))
                 bar.update(len(chunk))
             self._next = len(ids)
             bar.close()
@@ -446,19 +458,25 @@ class OnDiskCopy(OnDiskDataset):
                 bar.update()
         bar.close()
 
-    def fingerprint(self) -> dict[str, Any]:
-        if self._fingerprint is None:
-            self._fingerprint = self._find_fingerprint()
-        return self._fingerprint
+    def _mark(self) -> dict[str, Any]:
+        assert self._source is not None
+        return {"copy of": type(self._source).__qualname__, "graphs": len(self._source), "schema": self._given_schema()}
 
-    def _find_fingerprint(self) -> dict[str, Any]:
-        source = self._source
-        assert source is not None
+    def fingerprint(self) -> dict[str, Any]:
+        """What the files depend on: the bytes of all graphs, whose hash takes about as long as to copy them."""
+        if self._fingerprint is None:
+            self._fingerprint = self._find_fingerprint(self._source)
+        return self._fingerprint.result() if isinstance(self._fingerprint, Future) else self._fingerprint
+
+    def _given_schema(self) -> Any:
+        return None if self._schema is None else Schema.of(self._schema).to_json()
+
+    def _find_fingerprint(self, source: Any) -> dict[str, Any]:
         chosen = None if source._indices is None else list(source._indices)
         joined = None if source._data is None else source._data.to_dict()
         return {
             "source": fingerprint([type(source).__qualname__, joined, source.slices, chosen]),
-            "schema": describe(None if self._schema is None else Schema.of(self._schema).to_json()),
+            "schema": self._given_schema(),
         }
 
     def __repr__(self) -> str:

@@ -256,6 +256,17 @@ class Database(ABC):
         if self._pending_bytes >= PORTION_BYTES or len(self._pending) >= PORTION_ROWS:
             self.flush()
 
+    def insert_portion(self, start: int, rows: list[Cells]) -> None:
+        """`insert_cells` of some rows, the first of them at `start`."""
+        if start == self._committed + len(self._pending) and len(rows) <= PORTION_ROWS:
+            self._pending.extend(rows)
+            self._pending_bytes += sum(sum(map(len, filter(None, cells))) for cells in rows)
+            if self._pending_bytes >= PORTION_BYTES or len(self._pending) >= PORTION_ROWS:
+                self.flush()
+            return
+        for index, cells in enumerate(rows, start):
+            self.insert_cells(index, cells)
+
     def multi_insert(
         self, indices: Any, data_list: Iterable[Any], batch_size: int | None = None, log: bool = False
     ) -> None:
