@@ -1,6 +1,7 @@
 """Datasets on disk: beside PyG's, a million graphs from a generator, one map in several processes, and the ladder."""
 
 import argparse
+import gc
 import importlib.util
 import multiprocessing
 import random
@@ -332,11 +333,11 @@ def ladder(source: InMemoryDataset, folder: Path, batch_size: int, reads: int, w
     ids = random.Random(0).choices(range(len(source)), k=reads)
     graphs = [source[i].clone() for i in range(len(source))]
     source._data_list = None
-    rungs = [
-        _rung("list of Data", graphs, _all_bytes(graphs), 0, None, batch_size, ids, workers),
-        _rung("collated", source, _all_bytes((source._data, source.slices)), 0, None, batch_size, ids, workers),
-    ]
-    del graphs
+    rungs = [_rung("list of Data", graphs, _all_bytes(graphs), 0, None, batch_size, ids, workers)]
+    graphs.clear()
+    block_bytes = _all_bytes((source._data, source.slices))
+    rungs.append(_rung("collated", source, block_bytes, 0, None, batch_size, ids, workers))
+    source._data_list = None
     for backend in backends():
         began = time.perf_counter()
         dataset = source.to_on_disk_dataset(str(folder / backend), backend, log=False)
@@ -370,6 +371,7 @@ def _rung(
     workers: bool,
 ) -> Rung:
     dataset[0]
+    gc.collect()  # what went before is not this one's to search for garbage
     one = timed(partial(read_each, dataset, ids)) / len(ids)
     loader = DataLoader(dataset, batch_size, shuffle=True)
     batches = min(timed(partial(drain, loader)) for _ in range(2)) / len(dataset)

@@ -462,6 +462,26 @@ def test_quick_reads_of_sqlite_let_a_writer_through(tmp_path: Path) -> None:
     assert len(reader) == 111
 
 
+def test_a_forked_child_writes_what_its_parent_was_just_reading(tmp_path: Path) -> None:
+    SQLiteDatabase(tmp_path / "db", schema=int).multi_insert(range(10), range(10))
+    reader = SQLiteDatabase(tmp_path / "db")
+    for _ in range(50):
+        reader.get(3)
+    assert reader._burst is not None
+    assert reader._burst._is_open
+    child = os.fork()
+    if child == 0:
+        writer = SQLiteDatabase(tmp_path / "db")
+        writer.insert(10, 10)
+        writer.close()
+        os._exit(0 if len(writer) == 11 else 1)
+    for _ in range(1000):
+        reader.get(3)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    reader.close()
+    assert reader[:] == list(range(11))
+
+
 def test_rocksdb_is_not_written_after_a_fork(tmp_path: Path) -> None:
     pytest.importorskip("rocksdict", reason="rocksdict is not installed")
     RocksDatabase(tmp_path / "one", schema=int).insert(0, 1)
