@@ -251,7 +251,8 @@ class OnDiskDataset(Dataset):
         Raises:
             As `append`.
         """
-        for at, data in enumerate(data_list, 1):
+        shown = tqdm(data_list, desc="Writing", disable=self._building is None or not self._is_loud())
+        for at, data in enumerate(shown, 1):
             self.append(data)
             if batch_size is not None and at % batch_size == 0:
                 self.flush()
