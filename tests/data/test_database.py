@@ -181,6 +181,20 @@ def test_a_child_reads_and_leaves_the_writer_alone(make: Make) -> None:
     assert make()[:] == list(range(7))
 
 
+def test_a_writer_that_has_been_reading_commits_when_the_process_forks(make: Make) -> None:
+    writer = make(schema=int)
+    writer.multi_insert(range(5), range(5))
+    for _ in range(50):
+        writer.get(3)
+    writer.insert(5, 5)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if make()[:] == list(range(6)) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert writer.get(5) == 5
+    writer.close()
+
+
 def test_a_note_is_kept(make: Make) -> None:
     database = make()
     assert database.about() is None

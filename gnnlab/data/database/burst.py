@@ -28,7 +28,7 @@ class Burst:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a writer that commits because the process forks ends its own burst
         self._is_open = False
         self._began = self._last = 0.0
         _ALL.add(self)
